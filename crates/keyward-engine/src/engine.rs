@@ -76,6 +76,8 @@ const PACKED_PER_REST: usize = 32;
 /// millisecond of work, several times as much where whole runs of the allocator become
 /// free.
 const SWEEP_WORK_MAX: usize = 200;
+/// Buckets of rows that are given the ends which others have of them: a tenth of a millisecond.
+const BUCKETS_PER_TICK: usize = 64;
 /// Rows that may not fit which are judged at a time: a third of a millisecond.
 const SUSPECTS_AT_ONCE: usize = 64;
 /// Allocations of large values freed per tick at most: a twentieth of a millisecond of
@@ -228,6 +230,7 @@ impl Engine {
             return out.clear();
         }
         let is_skipped = session.begin_reply();
+        let was_replica = session.is_replica;
         session.active_ms = self.keys.now_ms();
         let admitted = command.map_or_else(|| self.shared.names.resolve(args), Ok);
         let admitted =
@@ -238,7 +241,12 @@ impl Engine {
         }
         let start = out.len();
         match admitted {
-            Err(error) => self.shared.refuse(&mut self.keys, session, args, error, out),
+            Err(error) => {
+                if was_replica {
+                    session.last_command = self.shared.names.find(args).ok();
+                }
+                self.shared.refuse(&mut self.keys, session, args, error, out);
+            }
             Ok(command) => {
                 session.last_command = Some(command);
                 let is_kept = self.shared.may_hold() && self.hold(session, command, args)
@@ -271,6 +279,10 @@ impl Engine {
             }
         }
         session.end_reply(out, start);
+        if was_replica && out.len() > start {
+            self.part_with_talker(host, session, &out[start..]);
+            out.truncate(start);
+        }
     }
 
     /// Keeps a command for later if the pause holds it, or a schema that comes into
@@ -558,13 +570,19 @@ impl Engine {
             }
         }
         let is_planning = self.go_on_with_schemas(host) | self.bring_replicated();
+        let is_adopting = !self.shared.is_loading && self.keys.adopt_told_ends(BUCKETS_PER_TICK);
         if !self.shared.migrating.is_empty() {
             self.go_on_with_answers(host);
         }
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
         ends::release(&self.keys, &mut self.shared);
-        is_sweeping || is_ending || self.keys.reclaim.is_busy() || is_evicting || is_planning
+        is_sweeping
+            || is_ending
+            || self.keys.reclaim.is_busy()
+            || is_evicting
+            || is_planning
+            || is_adopting
     }
 
     /// Uses a moment in which nothing else is to be done, or a small share of the time

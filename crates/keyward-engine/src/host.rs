@@ -353,6 +353,11 @@ pub trait Host {
     /// Ends the process as soon as the replies so far are written.
     fn shut_down(&mut self) {}
 
+    /// Lets go of a client's connection at once. That it is to be closed is delivered as well.
+    fn hang_up(&mut self, client: ClientId) {
+        let _ = client;
+    }
+
     /// Whether a client may send DEBUG (`enable-debug-command`).
     fn may_debug(&self, client: ClientId) -> bool {
         let _ = client;

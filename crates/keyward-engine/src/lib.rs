@@ -67,6 +67,7 @@ pub use sessions::primary::{LinkStage, Transfer};
 pub use sessions::session::Listening;
 pub use sessions::tracking::TrackingFacts;
 pub use snapshot::{
-    Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions, Unsupported,
+    Arrived, BesideError, BesideLoad, BesideOptions, Coverage, DueRows, LoadError, Loaded,
+    Snapshot, SnapshotLoader, SnapshotOptions, Unsupported,
 };
 pub use tunables::{Replicating, Tunables};

@@ -28,6 +28,7 @@ pub(crate) mod link;
 pub(crate) mod loading;
 pub(crate) mod maxmemory_clients;
 pub(crate) mod output_limit;
+pub(crate) mod pace;
 pub(crate) mod preparing;
 pub(crate) mod publishing;
 pub(crate) mod rates;

@@ -133,6 +133,9 @@ pub struct Keyspace {
     is_following: bool,
     /// Deadlines of rows that clients have written all the same.
     own_deadlines: OwnDeadlines,
+    /// The database and the place in it up to which rows have the ends that others have of them,
+    /// while that is looked through.
+    told_ends: Option<(usize, u64)>,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -196,6 +199,7 @@ impl Keyspace {
             is_replaying: false,
             is_following: false,
             own_deadlines: OwnDeadlines::default(),
+            told_ends: None,
         }
     }
 

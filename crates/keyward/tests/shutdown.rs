@@ -135,6 +135,25 @@ fn a_slow_script_does_not_let_shutdown_lose_the_first_append_only_file() {
 }
 
 #[test]
+fn nosave_ends_a_script_that_has_written_beside_the_first_append_only_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &["--save", "", "--busy-reply-threshold", "10"]);
+    let mut client = with_rows(&server);
+    let script = "EVAL \"redis.call('set', 'a', 1) while true do end\" 0";
+    let lines = format!("CONFIG SET appendonly yes\r\n{script}\r\n");
+    client.send(lines.as_bytes()).expect("the server reads");
+    let mut other = server.client();
+    wait_until(
+        || matches!(other.call(["PING"]), Ok(Frame::Error(text)) if text.starts_with(b"BUSY")),
+    );
+    let refusal = other.call(["SCRIPT", "KILL"]).expect("an answer");
+    assert!(matches!(refusal, Frame::Error(text) if text.starts_with(b"UNKILLABLE")));
+    assert!(other.call(["SHUTDOWN", "NOSAVE"]).is_err());
+    assert!(server.wait(PATIENCE).success());
+    assert!(log(directory.path()).contains("Writing initial AOF. Exit anyway."));
+}
+
+#[test]
 fn a_signal_ends_the_server_as_its_setting_says() {
     let start = |signal: &str, setting: &str, word: &str, save: &str| {
         let directory = tempfile::tempdir().expect("a directory");

@@ -17,6 +17,7 @@ use crate::host::Host;
 use crate::sessions::courier::Delivery;
 use crate::sessions::replicas::{Part, Replica, Stage};
 use crate::sessions::replication::{Place, ReplicationId};
+use crate::sessions::session::Session;
 use crate::snapshot::{self, Coverage, SnapshotOptions};
 use crate::tunables::Replicating;
 use keyward_lua::LogLevel;
@@ -102,6 +103,8 @@ impl Shared {
     /// Looks after those who follow, once a second.
     pub(crate) fn look_after_followers(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         let now_ms = keys.now_ms();
+        // What nobody needs any more goes a part at a time.
+        self.trim_backlog();
         // The clock may have been set back.
         let passed_ms = now_ms - self.replicas.looked_ms;
         if (0..LOOK_INTERVAL_MS).contains(&passed_ms) || !self.replication.is_on() {
@@ -123,7 +126,6 @@ impl Shared {
         }
         self.keep_waiting_alive();
         self.close_silent(now_ms, host);
-        self.trim_backlog();
         self.count_good_replicas(now_ms);
         let ttl_s = self.tunables.replicating.backlog_ttl_s;
         let idle_s = (now_ms - self.replicas.nobody_since_ms) / 1000;
@@ -252,6 +254,7 @@ impl Engine {
             }
             part = replica.part;
             (replica.stage, replica.next) = (Stage::Receiving, place.offset);
+            replica.begun = place.offset;
             if !replica.is_silent {
                 let line = format!("+FULLRESYNC {} {}\r\n", place.id, place.offset);
                 let line = line.into_bytes().into();
@@ -298,6 +301,33 @@ impl Engine {
             self.shared.outbox.push(Delivery::Output(*client, line.into()));
             self.shared.outbox.push(Delivery::Close(*client));
         }
+    }
+
+    /// A client that follows has sent something that is replied to: the reply would stand amid the
+    /// stream, so it is disconnected instead.
+    #[cold]
+    pub(crate) fn part_with_talker(
+        &self,
+        host: &mut dyn Host,
+        session: &mut Session,
+        reply: &[u8],
+    ) {
+        let name = session.last_command.map_or("NULL", |command| command.name);
+        if let Some(error) = reply.strip_prefix(b"-") {
+            let line = format!(
+                "== CRITICAL == This master is sending an error to its replica: '{}' after \
+                 processing the command '{name}'",
+                error.trim_ascii_end().escape_ascii(),
+            );
+            host.log(LogLevel::Warning, line.as_bytes());
+        }
+        let address = host.connection(session.id).address;
+        let line = format!(
+            "Replica generated a reply to command '{name}', disconnecting it: id={} addr={address}",
+            session.id.0
+        );
+        host.log(LogLevel::Warning, line.as_bytes());
+        session.is_closing = true;
     }
 
     /// The clients that have yet to be sent some of the stream.

@@ -465,6 +465,7 @@ impl Shared {
         }
         if std::mem::take(&mut session.is_replica) {
             self.replicas.remove(session.id, keys.now_ms());
+            self.trim_backlog();
             self.count_good_replicas(keys.now_ms());
         }
     }
@@ -500,7 +501,7 @@ impl Shared {
             commands: self.stats.processed,
             error_replies: self.stats.errors.total(),
             sweep_ns: self.stats.sweep_ns,
-            clients: self.sessions.len(),
+            clients: self.sessions.len() - self.replicas.all().len(),
             blocked_clients: keys.changes.waiting.count()
                 + self.pause.as_ref().map_or(0, |pause| pause.clients.len())
                 + self.hold().map_or(0, |hold| hold.clients.len())
@@ -523,6 +524,7 @@ impl Shared {
             refused_syncs: self.replicas.counters.refused,
             backlog_bytes: self.replication.backlog().map_or(0, |backlog| backlog.heap_bytes()),
             held_stream_bytes: self.held_stream_bytes(),
+            ends_in_ms: self.ending.as_ref().map(|it| (it.until_ms - keys.now_ms()).max(0)),
         }
     }
 }

@@ -76,6 +76,11 @@ impl Arrival {
         Arrival { expected: Arc::new(expected), ..Arrival::default() }
     }
 
+    /// Whether this server has schemas of its own.
+    pub(crate) fn has_schemas(&self) -> bool {
+        !self.expected.schemas.is_empty()
+    }
+
     /// Whether what a primary told last could not be read.
     pub(crate) fn is_unread(&self) -> bool {
         self.is_unread

@@ -58,7 +58,7 @@ pub struct Facts {
     pub error_replies: u64,
     /// Time spent on removing due rows.
     pub sweep_ns: u64,
-    /// Clients there are.
+    /// Clients there are, those who follow aside.
     pub clients: usize,
     /// Clients that wait for a key.
     pub blocked_clients: usize,
@@ -98,6 +98,8 @@ pub struct Facts {
     pub backlog_bytes: usize,
     /// Those beyond `repl-backlog-size`, for replicas that are behind.
     pub held_stream_bytes: usize,
+    /// How long the end of the server waits for replicas at most, while it does.
+    pub ends_in_ms: Option<i64>,
 }
 
 /// What the host has to know to say which bytes are on their way elsewhere.

@@ -213,7 +213,10 @@ impl<'a> Running<'a> {
         if !shutdown.is_without_save {
             return Err(self.busy_error());
         }
-        if !host.begin_shutdown(LastWish { saves: false, is_forced: shutdown.is_forced }) {
+        // A script that has written can be ended by nothing else, and while it runs no file can
+        // be completed: there is nothing to wait for.
+        let is_forced = shutdown.is_forced || self.has_written;
+        if !host.begin_shutdown(LastWish { saves: false, is_forced }) {
             host.shutdown_failed();
             return Err(CANNOT_SHUT_DOWN);
         }

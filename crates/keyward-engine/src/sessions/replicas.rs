@@ -77,6 +77,8 @@ impl Stage {
 #[derive(Debug)]
 pub(crate) struct Replica {
     pub(crate) client: ClientId,
+    /// The name or address and the port that others reach it by, if it has told them.
+    pub(crate) name: Option<(Box<[u8]>, i64)>,
     pub(crate) stage: Stage,
     pub(crate) takes_mark: bool,
     pub(crate) part: Part,
@@ -86,6 +88,8 @@ pub(crate) struct Replica {
     pub(crate) is_silent: bool,
     /// Bytes of the stream that it was sent, or need not be.
     pub(crate) next: u64,
+    /// Where in the stream it began, by this connection.
+    pub(crate) begun: u64,
     /// Whether the stream is sent.
     pub(crate) is_fed: bool,
     /// How far it says it is, whether it has said so at all, and when it last did.
@@ -213,7 +217,20 @@ impl Replicas {
     }
 
     fn online(&self) -> impl Iterator<Item = &Replica> {
-        self.real().filter(|replica| replica.stage == Stage::Online)
+        let replicas = self.real().filter(|replica| replica.stage == Stage::Online);
+        replicas.filter(|replica| !self.is_superseded(replica))
+    }
+
+    /// Whether a replica has come again by a newer connection, of which the older one is not known
+    /// to be gone. Whatever it said by that one it said before it came: it had no more than what
+    /// the newer one began with. Who says more is another replica, which others reach by the same
+    /// name (behind one address).
+    fn is_superseded(&self, older: &Replica) -> bool {
+        let newer = self.all.iter().rev().take_while(|replica| replica.client != older.client);
+        older.name.is_some()
+            && newer
+                .filter(|newer| newer.name == older.name && newer.is_heard)
+                .any(|newer| newer.stage == Stage::Online && older.acknowledged <= newer.begun)
     }
 
     /// How many are online and were heard of lately.

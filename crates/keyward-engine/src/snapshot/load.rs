@@ -106,6 +106,8 @@ pub struct SnapshotLoader<R> {
     rows_max: u64,
     unsupported: Unsupported,
     followed: Followed,
+    /// The file tells of schemas.
+    pub(super) tells_schemas: bool,
     /// What it has come to so far.
     pub loaded: Loaded,
 }
@@ -173,6 +175,7 @@ impl<R: Read> SnapshotLoader<R> {
             rows_max: 0,
             unsupported: Unsupported::default(),
             followed: Followed::default(),
+            tells_schemas: false,
             loaded: Loaded::default(),
         })
     }
@@ -276,6 +279,7 @@ impl<R: Read> SnapshotLoader<R> {
                     if name == memory::FACT.as_bytes()
                         && self.coverage != Coverage::SnapshotsOnly =>
                 {
+                    self.tells_schemas = true;
                     ctx.shared.recall(ctx.keys, Ok(text));
                     if ctx.shared.arrival.as_ref().is_some_and(|arrival| arrival.is_unread()) {
                         ctx.host.log(

@@ -4,7 +4,7 @@
 //! Owns what a server's host does besides its engine, as little of it as there can be: REPLCONF,
 //! PSYNC, a snapshot that ends with a mark, then the stream.
 
-use crate::node::{MARK, Node};
+use crate::node::{MARK, Node, PORT};
 use keyward_engine::{ClientId, Coverage, DueRows, Progress, SnapshotLoader};
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use keyward_testkit::Random;
@@ -126,7 +126,10 @@ impl Link {
             received: Vec::new(),
             heard_ms: now_ms,
         };
-        link.say(random, now_ms, &[b"REPLCONF", b"capa", b"eof", b"capa", b"psync2"]);
+        let port = (PORT as usize + replica).to_string();
+        let who: [&[u8]; 3] = [b"REPLCONF", b"listening-port", port.as_bytes()];
+        let capa: [&[u8]; 4] = [b"capa", b"eof", b"capa", b"psync2"];
+        link.say(random, now_ms, &[&who[..], &capa].concat());
         link
     }
 

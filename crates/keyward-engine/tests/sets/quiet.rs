@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const QUIET_STEPS_MAX: usize = 6000;
 /// How often rows are compared before they differ: what is due may be about to go.
 const LOOKS: usize = 8;
-/// How much longer a row may live elsewhere that reads renew: a sixteenth of its lifetime. A former
-/// primary has the exact end, of which its replicas have one rounded up.
+/// How much longer a row may live elsewhere that reads renew: a sixteenth of its lifetime. The
+/// leader has the exact end, of which its replicas have one rounded up.
 const RENEWAL_MS: i64 = 3000 / 16;
 
 impl World {
@@ -108,8 +108,7 @@ fn different_rows(ours: &[String], theirs: &[String], index: usize) -> Vec<Strin
     let (here, there) = (pairs(ours), pairs(theirs));
     for key in here.keys().chain(there.keys()) {
         let ends = (here.get(key), there.get(key));
-        let is_near =
-            matches!(ends, (Some(ours), Some(theirs)) if (theirs - ours).abs() <= RENEWAL_MS);
+        let is_near = matches!(ends, (Some(ours), Some(theirs)) if (0..=RENEWAL_MS).contains(&(theirs - ours)));
         if !is_near {
             differences.push(format!("{index} {key} {ends:?}"));
         }

@@ -162,11 +162,13 @@ impl Persistence {
     }
 
     /// The lines of INFO about snapshots.
-    pub(crate) fn info(&self, dirty: u64, out: &mut Lines<'_>) {
+    /// `syncing` is since when a snapshot is made for those who follow.
+    pub(crate) fn info(&self, dirty: u64, syncing: Option<Instant>, out: &mut Lines<'_>) {
         let status = if self.is_last_ok { "ok" } else { "err" };
         let seconds = OrNone(self.last_seconds);
-        let is_running = self.is_wanted || self.background.is_some();
-        let current = self.background.map(|(start, _)| start.elapsed().as_secs());
+        let is_running = self.is_wanted || self.background.is_some() || syncing.is_some();
+        let current = self.background.map(|(start, _)| start).or(syncing);
+        let current = current.map(|start| start.elapsed().as_secs());
         let changes = dirty.saturating_sub(self.dirty_at_save);
         out.line("rdb_changes_since_last_save", changes);
         out.line("rdb_bgsave_in_progress", u8::from(is_running));

@@ -103,6 +103,8 @@ pub(crate) struct ServerHost {
     pub(crate) saving: Option<Saving>,
     /// Told when something is to be.
     pub(crate) files_wanted: Rc<Notice>,
+    /// Since when a snapshot is made for those who follow.
+    pub(crate) syncing: Option<Instant>,
     /// Snapshots for those who follow that are written and not sent, and the wish to send them.
     pub(crate) written_syncs: VecDeque<Written>,
     pub(crate) sync_written: Rc<Notice>,

@@ -24,7 +24,7 @@ static EXECUTABLE: OnceLock<PathBuf> = OnceLock::new();
 pub(crate) fn write(host: &mut ServerHost, section: Section, facts: &Facts, out: &mut String) {
     let out = &mut Lines(out);
     match section {
-        Section::Server => server(host, out),
+        Section::Server => server(host, facts, out),
         Section::Clients => clients(host, facts, out),
         Section::Memory => {
             let report = host.memory();
@@ -44,7 +44,7 @@ pub(crate) fn write(host: &mut ServerHost, section: Section, facts: &Facts, out:
     }
 }
 
-fn server(host: &ServerHost, out: &mut Lines<'_>) {
+fn server(host: &ServerHost, facts: &Facts, out: &mut Lines<'_>) {
     let uptime = host.started.elapsed().as_secs();
     let system = rustix::system::uname();
     let [name, release, machine] =
@@ -81,6 +81,9 @@ fn server(host: &ServerHost, out: &mut Lines<'_>) {
     out.line("executable", executable.display());
     out.line("config_file", Shown(host.settings.file()));
     out.line("io_threads_active", "0");
+    if let Some(ms) = facts.ends_in_ms {
+        out.line("shutdown_in_milliseconds", ms);
+    }
 }
 
 fn clients(host: &ServerHost, facts: &Facts, out: &mut Lines<'_>) {
@@ -100,14 +103,14 @@ fn persistence(host: &ServerHost, facts: &Facts, out: &mut Lines<'_>) {
     let peak = captured.max(saving.map_or(0, |saving| saving.peak_bytes));
     let progress = facts.snapshot.unwrap_or_default();
     out.line("loading", u8::from(host.is_loading()));
-    out.line("async_loading", "0");
+    out.line("async_loading", u8::from(host.link.loads_beside));
     out.line("current_cow_peak", peak);
     out.line("current_cow_size", captured);
     out.line("current_cow_size_age", "0");
     out.line("current_fork_perc", "0.00");
     out.line("current_save_keys_processed", progress.rows);
     out.line("current_save_keys_total", progress.rows_total);
-    host.persistence.info(facts.dirty, out);
+    host.persistence.info(facts.dirty, host.syncing, out);
     let is_on = host.settings.is_on(Id::AppendOnly);
     host.append_only.info(is_on, host.is_writing(Target::Snapshot), out);
     host.loading.iter().for_each(|progress| progress.info(out));

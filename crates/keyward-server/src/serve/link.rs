@@ -13,17 +13,21 @@
 mod attempt;
 mod bridge;
 pub(crate) mod state;
+mod streamed;
 mod transfer;
 
 use crate::clock::{self, Instant};
 use crate::files::progress::Progress;
 use crate::net::transport::Stream;
 use crate::serve::core::Core;
+use crate::serve::pace::Pace;
 use crate::serve::server::Server;
 use crate::serve::{clients, commit, delivery};
 use crate::settings::table::Id;
-use attempt::{Agreement, Attempt, Granted, Report, Socket};
-use keyward_engine::{Coverage, DueRows, LinkStage, LoadError, PrimaryAddress, SnapshotLoader};
+use attempt::{Agreement, Attempt, Audience, Beside, Granted, Report, Socket};
+use keyward_engine::{
+    Arrived, Coverage, DueRows, LinkStage, LoadError, PrimaryAddress, SnapshotLoader,
+};
 use keyward_persist::disk::Source;
 use std::io::Read;
 use std::path::PathBuf;
@@ -109,6 +113,7 @@ impl Following<'_> {
         let is_over = Arc::new(AtomicBool::new(false));
         let reports = self.begin(&primary, &is_over)?;
         let agreement = self.agreement(&reports).await;
+        self.end_loading();
         // The thread need not go on if nobody waits for what it comes to.
         is_over.store(true, Ordering::Relaxed);
         let Some(agreement) = agreement.transpose()? else { return Ok(()) };
@@ -142,6 +147,7 @@ impl Following<'_> {
             Granted::Copy { id, offset, source } => {
                 self.copy(&stream, (&id, offset), source).await?;
             }
+            Granted::Loaded { id, offset, arrived } => self.swap((&id, offset), *arrived)?,
         }
         self.receive(stream, received).await;
         Ok(())
@@ -182,6 +188,7 @@ impl Following<'_> {
                 && core.engine.row_count() > 0,
             skips_unsupported: settings.is_on(Id::SkipUnsupported),
             databases: usize::try_from(settings.int(Id::Databases)).unwrap_or(1),
+            beside: beside(core),
             disk: Arc::clone(&core.host.persistence.disk),
             directory: settings.text(Id::Dir).into(),
             is_over: Arc::clone(is_over),
@@ -208,6 +215,7 @@ impl Following<'_> {
                         core.engine.set_time(core.host.clock.now_us());
                         core.engine.note_transfer(transfer);
                     }
+                    Ok(Report::Loading(audience)) => self.begin_loading(audience),
                     Ok(Report::Over(outcome)) => return Poll::Ready(Some(*outcome)),
                     Err(TryRecvError::Empty) => return Poll::Pending,
                     Err(TryRecvError::Disconnected) => {
@@ -218,6 +226,44 @@ impl Following<'_> {
             }
         })
         .await
+    }
+
+    /// A snapshot is loaded beside what there is, on the thread of the attempt.
+    fn begin_loading(&self, audience: Audience) {
+        let core = &mut *self.server.core.borrow_mut();
+        if audience == Audience::Everybody {
+            core.host.link.loads_beside = true;
+            return;
+        }
+        // Nobody is served, so the files have all that there is.
+        commit::end_log(self.server, core);
+        core.engine.load_behind_closed_doors(true);
+        core.host.loading = Some(Progress::begun());
+    }
+
+    /// It is loaded, or came to nothing.
+    fn end_loading(&self) {
+        let core = &mut *self.server.core.borrow_mut();
+        core.host.link.loads_beside = false;
+        if core.host.loading.take().is_some() {
+            core.engine.load_behind_closed_doors(false);
+            // The append-only file goes on.
+            core.host.files_wanted.give();
+        }
+    }
+
+    /// Puts a snapshot that is loaded in the place of all there is.
+    fn swap(&self, place: (&[u8], u64), arrived: Arrived) -> Result<(), String> {
+        let core = &mut *self.server.core.borrow_mut();
+        // The files have what goes now, and are written anew.
+        commit::end_log(self.server, core);
+        core.engine.set_time(core.host.clock.now_us());
+        let outcome = core.engine.take_in(&mut core.host, arrived, place);
+        core.host.files_wanted.give();
+        delivery::deliver(self.server, core);
+        outcome?;
+        tracing::info!("MASTER <-> REPLICA sync: Finished with success");
+        Ok(())
     }
 
     /// Puts the rows of a snapshot in the place of all there are.
@@ -276,7 +322,7 @@ impl Following<'_> {
         stream: &Stream,
         loader: &mut SnapshotLoader<R>,
     ) -> Result<(), LoadError> {
-        let mut told = Instant::now();
+        let (mut told, mut pace) = (Instant::now(), Pace::new(Id::KeyLoadDelay));
         loop {
             let has_more = {
                 let Core { engine, host, .. } = &mut *self.server.core.borrow_mut();
@@ -303,6 +349,7 @@ impl Following<'_> {
                 let _ = stream.send(b"\n");
             }
             self.server.agenda.pause().await;
+            pace.keep(self.server, loader.loaded.rows, || self.is_current()).await;
         }
     }
 
@@ -319,4 +366,23 @@ impl Following<'_> {
             tracing::warn!("Connection with master lost.");
         }
     }
+}
+
+/// How a snapshot is loaded from the connection, if the settings want that and it is possible.
+fn beside(core: &Core) -> Option<Beside> {
+    let (host, engine) = (&core.host, &core.engine);
+    let swaps = match host.settings.text(Id::DisklessLoad).as_str() {
+        "swapdb" => true,
+        "on-empty-db" if engine.row_count() == 0 => false,
+        _ => return None,
+    };
+    if host.link.goes_by_file.load(Ordering::Relaxed) {
+        return None;
+    }
+    Some(Beside {
+        options: engine.beside_options()?,
+        swaps,
+        key_delay: host.settings.int(Id::KeyLoadDelay),
+        goes_by_file: Arc::clone(&host.link.goes_by_file),
+    })
 }

@@ -11,6 +11,7 @@ use crate::files::log_parts::{open, tell_apart};
 use crate::files::progress::Progress;
 use crate::serve::core::Core;
 use crate::serve::error::ServeError;
+use crate::serve::pace::Pace;
 use crate::serve::server::Server;
 use crate::settings::table::Id;
 use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, Settling, SnapshotOptions};
@@ -216,6 +217,7 @@ impl Loading<'_> {
     ) -> Result<u64, LoadError> {
         let mut loader = self.server.core.borrow().engine.open_snapshot(content, coverage, due)?;
         loader.expect_bytes(bytes);
+        let mut pace = Pace::new(Id::KeyLoadDelay);
         loop {
             let has_more = {
                 let Core { engine, host, .. } = &mut *self.server.core.borrow_mut();
@@ -227,6 +229,7 @@ impl Loading<'_> {
                 break;
             }
             self.server.agenda.pause().await;
+            pace.keep(self.server, loader.loaded.rows, || true).await;
         }
         self.loaded.rows += loader.loaded.rows;
         self.loaded.expired += loader.loaded.expired;

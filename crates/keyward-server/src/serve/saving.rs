@@ -18,6 +18,7 @@ use crate::files::snapshot_writer::{Saving, Step, Target, Writer};
 use crate::serve::agenda;
 use crate::serve::commit;
 use crate::serve::core::Core;
+use crate::serve::pace::Pace;
 use crate::serve::sending;
 use crate::serve::server::Server;
 use crate::settings::table::Id;
@@ -52,9 +53,18 @@ fn begin_snapshot(core: &mut Core, target: Target, file: NewFile) -> Writer {
     writer
 }
 
-/// Walks a snapshot that has begun to its end; answers how long its file is.
-pub(crate) async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, PersistError> {
+/// Walks a snapshot that has begun to its end; answers how long its file is. One that is not
+/// wanted any more is given up.
+pub(crate) async fn finish_snapshot(
+    server: &Server,
+    writer: Writer,
+    is_wanted: impl Fn() -> bool,
+) -> Result<u64, PersistError> {
+    let (mut pace, total) = (Pace::new(Id::KeySaveDelay), snapshot_rows(server).1);
     loop {
+        if !is_wanted() {
+            give_up(server).await;
+        }
         let step = {
             let Core { engine, host, .. } = &mut *server.core.borrow_mut();
             host.saving.as_mut().map_or(Step::Over, |saving| saving.step(engine))
@@ -64,6 +74,8 @@ pub(crate) async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u
             Step::Behind => server.agenda.sleep(BEHIND_PAUSE).await,
             Step::Over => break,
         }
+        let rows = snapshot_rows(server).0.unwrap_or(total);
+        pace.keep(server, rows, &is_wanted).await;
     }
     if let Some(saving) = &server.core.borrow().host.saving {
         saving.end();
@@ -78,6 +90,25 @@ pub(crate) async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u
         }
     }
     written
+}
+
+/// How many rows of a snapshot are handed over, unless it is over, and how many it has.
+pub(crate) fn snapshot_rows(server: &Server) -> (Option<u64>, u64) {
+    let progress = server.core.borrow().engine.snapshot_progress();
+    (progress.map(|progress| progress.rows), progress.map_or(0, |progress| progress.rows_total))
+}
+
+/// Gives up the snapshot that is written: the thread removes its file, and the walk goes to its
+/// end without it.
+async fn give_up(server: &Server) {
+    {
+        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+        engine.abandon_snapshot();
+        host.saving = None;
+    }
+    while !server.core.borrow_mut().engine.step_snapshot(&mut |_| {}) {
+        server.agenda.pause().await;
+    }
 }
 
 /// Writes files in the background whenever that is wanted.
@@ -135,7 +166,7 @@ async fn save(server: &Rc<Server>) {
         file.map(|file| begin_snapshot(core, Target::Snapshot, file))
     };
     let outcome = match begun {
-        Ok(writer) => finish_snapshot(server, writer).await,
+        Ok(writer) => finish_snapshot(server, writer, || true).await,
         Err(error) => Err(error),
     };
     let core = &mut *server.core.borrow_mut();

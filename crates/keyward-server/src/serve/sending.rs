@@ -17,12 +17,13 @@
 
 pub(crate) mod files;
 
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::files::snapshot_writer::{Saving, Target};
 use crate::files::written_sync::Written;
 use crate::net::peer::Peer;
 use crate::serve::core::Core;
-use crate::serve::saving::finish_snapshot;
+use crate::serve::pace::Pace;
+use crate::serve::saving::{finish_snapshot, snapshot_rows};
 use crate::serve::server::Server;
 use crate::serve::{delivery, round};
 use crate::settings::table::Id;
@@ -59,10 +60,12 @@ pub(crate) async fn synchronize(server: &Rc<Server>) {
     let Some(sync) = server.core.borrow().engine.next_full_sync() else { return };
     let target = if sync.takes_mark { "replicas sockets" } else { "disk" };
     tracing::info!("Starting BGSAVE for SYNC with target: {target}");
+    server.core.borrow_mut().host.syncing = Some(Instant::now());
     match sync.takes_mark {
         true => send(server, sync).await,
         false => write(server, sync).await,
     }
+    server.core.borrow_mut().host.syncing = None;
 }
 
 /// Begins the snapshot, and tells those who get it.
@@ -83,17 +86,27 @@ async fn send(server: &Rc<Server>, sync: FullSync) {
     let (mark, mut ending) = (mark(), Ending::new(true));
     group.push(format!("$EOF:{mark}\r\n").as_bytes());
     let mut is_abandoned = false;
+    let (mut pace, total) = (Pace::new(Id::KeySaveDelay), snapshot_rows(server).1);
+    let is_wanted = || group.peers().next().is_some();
     loop {
-        match group.step(&mut ending, &mut is_abandoned) {
+        let step = group.step(&mut ending, &mut is_abandoned);
+        match step {
             Step::More => server.agenda.pause().await,
             Step::Behind => server.agenda.sleep(BEHIND_PAUSE).await,
-            Step::Over => break,
+            Step::Over => {}
+        }
+        pace.keep(server, snapshot_rows(server).0.unwrap_or(total), is_wanted).await;
+        if matches!(step, Step::Over) {
+            break;
         }
     }
     if !is_abandoned {
         group.push(&ending.end());
         group.push(mark.as_bytes());
         group.end();
+        // In the words of Redis, which others look for in a log.
+        let count = group.peers().count();
+        tracing::info!("Diskless rdb transfer, done reading from pipe, {count} replicas still up.");
     }
 }
 
@@ -121,7 +134,11 @@ async fn write(server: &Rc<Server>, sync: FullSync) {
                 core.host.saving = Some(saving);
                 writer
             };
-            finish_snapshot(server, writer).await.map(drop)
+            let is_there = |client: &ClientId| {
+                server.peers.get(*client).is_some_and(|peer| !peer.must_close.get())
+            };
+            let is_wanted = || sync.clients.iter().any(is_there);
+            finish_snapshot(server, writer, is_wanted).await.map(drop)
         }
         Err(error) => Err(error),
     };

@@ -108,6 +108,7 @@ impl Server {
             turn_began_ns: None,
             lately_ns: 0,
             run_id: digits.collect(),
+            syncing: None,
             written_syncs: VecDeque::new(),
             sync_written: Rc::new(Notice::new(&agenda)),
             ending_syncs: Vec::new(),

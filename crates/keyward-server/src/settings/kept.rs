@@ -37,7 +37,6 @@ kept! {
     "replica-lazy-flush", Kind::Bool, "no", Live, "What a snapshot of the primary takes the place of is always freed in steps.";
     "replica-ignore-disk-write-errors", Kind::Bool, "no", Live, "A replica goes on following when its files cannot be written.";
     "repl-disable-tcp-nodelay", Kind::Bool, "no", Live, "Nothing that is sent is held back by TCP.";
-    "repl-diskless-load", Kind::OneOf(&["disabled", "on-empty-db", "swapdb"]), "disabled", Live, "A snapshot of the primary is received into a file before it is loaded.";
     "propagation-error-behavior", Kind::OneOf(&["ignore", "panic", "panic-on-replicas"]), "ignore", Live, "What fails of the primary's commands is logged, and no reason to stop.";
     "tls-key-file-pass", EMPTY, "", Live, "Keys are not encrypted in their files.";
     "tls-client-key-file-pass", EMPTY, "", Live, "Keys are not encrypted in their files.";
@@ -58,8 +57,6 @@ kept! {
     // files
     "rdb-del-sync-files", Kind::Bool, "no", Live, "Snapshots for replicas are no files, or such as have no name.";
     "rdb-save-incremental-fsync", Kind::Bool, "yes", Live, "Large files are always synced in parts.";
-    "rdb-key-save-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it saves, for its tests.";
-    "key-load-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it loads, for its tests.";
     "loading-process-events-interval-bytes", Kind::Int(1024, INT_MAX), "2097152", Live, "How often Redis serves clients while it loads.";
     "sanitize-dump-payload", Kind::OneOf(&["no", "yes", "clients"]), "no", Live, "RESTORE always checks all it is given.";
     "aof-use-rdb-preamble", Kind::Bool, "yes", Live, "The base of the append-only file is always a snapshot.";

@@ -193,6 +193,9 @@ settings! {
     Diskless, "repl-diskless-sync", Kind::Bool, "yes", Live, "Whether snapshots are sent to replicas while they are made; else they are written to a file first.";
     DisklessDelay, "repl-diskless-sync-delay", Kind::Int(0, i32::MAX as i64), "5", Live, "Seconds that a snapshot waits for other replicas that want it.";
     DisklessMax, "repl-diskless-sync-max-replicas", Kind::Int(0, i32::MAX as i64), "0", Live, "Replicas that want a snapshot for which it waits no longer; 0 for any number.";
+    DisklessLoad, "repl-diskless-load", Kind::OneOf(&["disabled", "on-empty-db", "swapdb"]), "disabled", Live, "How a snapshot of the primary is loaded: by way of a file; from the connection, if there are no keys; from the connection beside the keys there are, whose place it then takes.";
+    KeySaveDelay, "rdb-key-save-delay", Kind::Int(i32::MIN as i64, i32::MAX as i64), "0", Live, "Microseconds that a snapshot waits for each key, for tests; below zero, keys for each microsecond.";
+    KeyLoadDelay, "key-load-delay", Kind::Int(i32::MIN as i64, i32::MAX as i64), "0", Live, "The same of loading.";
     ShutdownTimeout, "shutdown-timeout", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds that the end of the server waits for replicas to have everything; 0 for not at all.";
     ShutdownOnSigint, "shutdown-on-sigint", SHUTDOWN, "default", Live, "How SIGINT ends the server: the words of SHUTDOWN.";
     ShutdownOnSigterm, "shutdown-on-sigterm", SHUTDOWN, "default", Live, "How SIGTERM ends the server: the words of SHUTDOWN.";

@@ -63,6 +63,7 @@ impl Keyspace {
         self.is_following = is_following;
         self.is_expiry_held = is_following;
         self.own_deadlines.clear();
+        self.told_ends = (is_following && self.has_schemas()).then_some((0, 0));
         if !is_following {
             // Deadlines were not noted: the first look at derived keys does so.
             self.source_deadline = i64::MIN;

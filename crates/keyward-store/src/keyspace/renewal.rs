@@ -6,6 +6,8 @@
 //! next one only: a copy may live a little longer, never shorter, and companions end when their
 //! leader does, since that takes them along.
 //!
+//! Who stops leading takes over the ends that the log has (`adopt_told_ends`).
+//!
 //! Invariants: the log has an end of a row that is not before its deadline. A row of which it
 //! has a later one is marked so (`Row::is_told_later`); what is written is logged with its exact
 //! end, and the next read tells the log another one. Nobody is notified of a renewal, no watch
@@ -64,6 +66,33 @@ impl Keyspace {
     fn log_end_of_row(&mut self, key: Key<'_>, end: i64) {
         let end = end.to_string();
         self.effects.beside(key.db(), [b"PEXPIREAT".as_slice(), key.bytes, end.as_bytes()]);
+    }
+
+    /// Gives rows that reads have renewed the end that the log has of them: who follows another
+    /// server from now on has the same ends as all others who followed this one. So many buckets
+    /// are looked at; whether there are more.
+    pub fn adopt_told_ends(&mut self, buckets: usize) -> bool {
+        for _ in 0..buckets {
+            let Some((db, cursor)) = self.told_ends else { return false };
+            let mut told = Vec::new();
+            let next = self.databases[db].scan_renewed(cursor, |row, end| {
+                told.push((Box::<[u8]>::from(row.key()), end));
+            });
+            self.told_ends = match next {
+                0 if db + 1 < self.databases.len() => Some((db + 1, 0)),
+                0 => None,
+                next => Some((db, next)),
+            };
+            for (key, end) in told {
+                let key = self.key_in(db, &key);
+                if let Some(found) = self.databases[db].table(key).seek(key) {
+                    let spot = self.loosen(key, found);
+                    self.databases[db].table_mut(key).set_deadline(spot, key.hash, Some(end));
+                    self.heed(db, key.bytes);
+                }
+            }
+        }
+        self.told_ends.is_some()
     }
 
     /// Gives the rows that live with another an end, and those that live with these: at once,

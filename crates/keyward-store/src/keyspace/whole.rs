@@ -5,11 +5,13 @@
 //! are woken.
 
 use super::Keyspace;
+use crate::keyspace::changes::Changes;
 use crate::keyspace::watch::Held;
 use crate::tables::database::Database;
+use crate::tables::eviction::Pools;
 use crate::tables::reclaim::Freeing;
 use crate::tables::table::Table;
-use crate::values::hasher::Key;
+use crate::values::hasher::{Key, KeyHasher};
 use crate::values::row::Row;
 use crate::values::value::Value;
 use std::ops::Range;
@@ -85,6 +87,40 @@ impl Keyspace {
             is_ready || has_group_readers && (db == a || db == b)
         });
         self.changes.dirty += 1;
+    }
+
+    /// Puts a database that was filled elsewhere in the place of one that is empty. Its keys have
+    /// to be hashed as here ([`Keyspace::hash_as`]), and no schema governs either.
+    pub fn replace_database(&mut self, db: usize, with: Database) {
+        let (databases, due_ms) = (&self.databases, self.due_ms);
+        self.changes.watches.replaced(|of, key| {
+            let held = |database| held(database, key, due_ms);
+            (of == db).then(|| (held(&databases[db]), held(&with)))
+        });
+        let before = std::mem::replace(&mut self.databases[db], with);
+        self.part_with(before, Freeing::Lazily);
+        self.pools[db] = Pools::default();
+        let databases = &self.databases;
+        self.changes.waiting.ready_where(|of, key| {
+            let row = (of == db).then(|| databases[db].find(key)).flatten();
+            row.is_some_and(|row| matches!(row.value(), Value::Object(_)))
+        });
+        self.changes.dirty += 1;
+    }
+
+    /// Takes the databases as they are; empty ones are left.
+    pub fn take_databases(&mut self) -> Vec<Database> {
+        let empty = (0..self.databases.len()).map(|_| Database::new(self.hasher, None)).collect();
+        std::mem::replace(&mut self.databases, empty)
+    }
+
+    /// Hashes keys as another keyspace does, so that databases can go there. There must be no
+    /// rows yet.
+    pub fn hash_as(&mut self, hasher: KeyHasher) {
+        assert!(self.databases.iter().all(Database::is_empty), "rows are where their hash says");
+        self.hasher = hasher;
+        self.changes = Changes::new(hasher);
+        self.take_databases();
     }
 
     /// A living row of a database drawn by chance, due ones removed on the way. While expiry is held

@@ -439,6 +439,31 @@ impl Database {
         }
     }
 
+    /// As `scan`, of the tables whose rows a read renews: visits those of which the log has a later
+    /// end, with that end.
+    pub(crate) fn scan_renewed(&self, cursor: u64, mut visit: impl FnMut(&Row, i64)) -> u64 {
+        let position = cursor & ((1 << TABLE_SHIFT) - 1);
+        let from = usize::try_from(cursor >> TABLE_SHIFT).unwrap_or(usize::MAX);
+        let renews = |table: &usize| {
+            let pattern = table.checked_sub(1).zip(self.book.as_ref());
+            let pattern = pattern.and_then(|(index, book)| Some((book, book.schema().id(index)?)));
+            pattern.is_some_and(|(book, pattern)| book.traits(pattern).renews_on_read)
+        };
+        let Some(table) = (from..self.tables.len()).find(renews) else { return 0 };
+        let start = if table == from { position } else { 0 };
+        let next = self.tables[table].scan(start, |row| {
+            if let Some(end) = self.copied_deadline(row).filter(|_| row.is_told_later()) {
+                visit(row, end);
+            }
+        });
+        match next {
+            0 => (table + 1..self.tables.len())
+                .find(renews)
+                .map_or(0, |next| (next as u64) << TABLE_SHIFT),
+            next => ((table as u64) << TABLE_SHIFT) | next,
+        }
+    }
+
     /// The rows of the tables that can hold keys beginning with `prefix`.
     pub fn rows_beginning(&self, prefix: &[u8]) -> impl Iterator<Item = LentRow<'_>> {
         let tables = self.tables.iter().enumerate();
@@ -640,3 +665,9 @@ impl Database {
         stats.conflicts -= u64::from(before.is_conflict);
     }
 }
+
+/// They are made on a thread and handed over.
+const _: fn() = || {
+    fn is_sent<T: Send>() {}
+    is_sent::<Database>();
+};

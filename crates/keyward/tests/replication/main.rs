@@ -6,6 +6,9 @@
 mod failover;
 mod following;
 mod links;
+mod loads;
+mod manners;
+mod network;
 mod node;
 mod rounds;
 mod schemas;
@@ -291,11 +294,16 @@ fn a_quiet_link_stays_and_a_dead_one_is_cut() {
 struct Follower(BufReader<TcpStream>);
 
 impl Follower {
-    /// One that has asked for everything and read it.
-    fn of(primary: &Node) -> Follower {
+    /// One that has said nothing yet.
+    fn connect(primary: &Node) -> Follower {
         let stream = TcpStream::connect(primary.address()).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
-        let mut follower = Follower(BufReader::new(stream));
+        Follower(BufReader::new(stream))
+    }
+
+    /// One that has asked for everything and read it.
+    fn of(primary: &Node) -> Follower {
+        let mut follower = Follower::connect(primary);
         follower.say("REPLCONF capa eof capa psync2\r\n");
         assert_eq!(follower.line(), "+OK");
         follower.say("PSYNC ? -1\r\n");

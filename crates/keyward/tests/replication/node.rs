@@ -12,6 +12,7 @@ pub(crate) struct Node {
     program: PathBuf,
     first: Vec<String>,
     options: Vec<String>,
+    host: Ipv4Addr,
     pub(crate) port: u16,
     pub(crate) directory: TempDir,
     child: Option<Child>,
@@ -32,6 +33,21 @@ impl Node {
         let appendonly =
             if options.contains(&"--appendonly") { vec![] } else { vec!["--appendonly", "no"] };
         Node::start(program, &first, &[&appendonly, &common[..], &soon[..], options].concat())
+    }
+
+    /// The same at another address, by way of `ip` with these words before it, if there are any.
+    pub(crate) fn keyward_at(host: Ipv4Addr, by: &[&str], options: &[&str]) -> Node {
+        let program = env!("CARGO_BIN_EXE_keyward");
+        let common = ["--enable-debug-command", "yes", "--repl-ping-replica-period", "1"];
+        let soon = ["--repl-diskless-sync-delay", "0", "--appendonly", "no"];
+        let options = [&common[..], &soon[..], options].concat();
+        match by.is_empty() {
+            true => Node::start_at(host, Path::new(program), &["serve"], &options),
+            false => {
+                let first = [by, &[program, "serve"]].concat();
+                Node::start_at(host, Path::new("ip"), &first, &options)
+            }
+        }
     }
 
     /// A redis-server 7.0 that follows a node, and saves nothing.
@@ -71,7 +87,12 @@ impl Node {
 
     /// Has it follow whoever is reached at a port.
     pub(crate) fn follow_at(&self, port: u16) {
-        let reply = self.call(&format!("REPLICAOF 127.0.0.1 {port}"));
+        self.follow_host("127.0.0.1", port);
+    }
+
+    /// Has it follow whoever is reached so.
+    pub(crate) fn follow_host(&self, host: &str, port: u16) {
+        let reply = self.call(&format!("REPLICAOF {host} {port}"));
         assert_eq!(reply, Frame::Simple(b"OK".to_vec()));
     }
 
@@ -81,6 +102,10 @@ impl Node {
     }
 
     fn start(program: &Path, first: &[&str], options: &[&str]) -> Node {
+        Node::start_at(Ipv4Addr::LOCALHOST, program, first, options)
+    }
+
+    fn start_at(host: Ipv4Addr, program: &Path, first: &[&str], options: &[&str]) -> Node {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let port = listener.local_addr().expect("it has one").port();
@@ -88,6 +113,7 @@ impl Node {
             program: program.into(),
             first: owned(first),
             options: owned(options),
+            host,
             port,
             directory: TempDir::new().expect("a directory"),
             child: None,
@@ -103,7 +129,7 @@ impl Node {
         let log = log.clone().create(true).append(true).open(self.log_path()).expect("a log");
         let child = Command::new(&self.program)
             .args(&self.first)
-            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--dir"])
+            .args(["--port", &self.port.to_string(), "--bind", &self.host.to_string(), "--dir"])
             .arg(self.directory.path())
             .args(&self.options)
             .stdin(Stdio::null())
@@ -124,7 +150,7 @@ impl Node {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
+        (self.host, self.port).into()
     }
 
     fn log_path(&self) -> PathBuf {

@@ -11,8 +11,16 @@ type Script = dyn Fn(&mut TcpStream) -> std::io::Result<()> + Send + Sync;
 /// A primary that does what a test says.
 pub(crate) struct Scripted {
     pub(crate) port: u16,
-    /// What replicas have asked for.
-    asked: Arc<Mutex<Vec<String>>>,
+    /// What replicas have asked for, and what they said afterwards.
+    heard: Arc<Mutex<Heard>>,
+}
+
+/// What replicas have said.
+#[derive(Default)]
+struct Heard {
+    asked: Vec<String>,
+    /// What is neither an acknowledgement nor an empty line, behind a PSYNC.
+    said: Vec<String>,
 }
 
 impl Scripted {
@@ -22,17 +30,16 @@ impl Scripted {
     ) -> Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = listener.local_addr().expect("it listens").port();
-        let (asked, script): (Arc<Mutex<Vec<String>>>, Arc<Script>) =
-            (Arc::default(), Arc::new(script));
-        let heard = Arc::clone(&asked);
+        let (heard, script): (Arc<Mutex<Heard>>, Arc<Script>) = (Arc::default(), Arc::new(script));
+        let of_thread = Arc::clone(&heard);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (heard, script) = (Arc::clone(&heard), Arc::clone(&script));
+                let (heard, script) = (Arc::clone(&of_thread), Arc::clone(&script));
                 // Who is left ends with its connection.
                 std::thread::spawn(move || talk(stream, &heard, &*script));
             }
         });
-        Scripted { port, asked }
+        Scripted { port, heard }
     }
 
     /// One that sends this snapshot with its length, and this stream behind it.
@@ -45,12 +52,17 @@ impl Scripted {
 
     /// What replicas have asked for, one PSYNC each.
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("nobody panicked").clone()
+        self.heard.lock().expect("nobody panicked").asked.clone()
+    }
+
+    /// What replicas have said behind a PSYNC, acknowledgements aside.
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.heard.lock().expect("nobody panicked").said.clone()
     }
 }
 
-fn talk(stream: TcpStream, asked: &Mutex<Vec<String>>, script: &Script) -> Option<()> {
-    let mut stream = stream;
+fn talk(stream: TcpStream, heard: &Mutex<Heard>, script: &Script) -> Option<()> {
+    let (mut stream, mut has_asked) = (stream, false);
     let lines = BufReader::new(stream.try_clone().ok()?).split(b'\n');
     let mut lines = lines.map_while(Result::ok);
     loop {
@@ -65,10 +77,18 @@ fn talk(stream: TcpStream, asked: &Mutex<Vec<String>>, script: &Script) -> Optio
         match words.first() {
             Some(&"PING") => stream.write_all(b"+PONG\r\n").ok()?,
             Some(&"PSYNC") => {
-                asked.lock().expect("nobody panicked").push(words[1..].join(" "));
+                heard.lock().expect("nobody panicked").asked.push(words[1..].join(" "));
+                has_asked = true;
                 script(&mut stream).ok()?;
             }
             Some(&"REPLCONF") if words.get(1) == Some(&"ACK") => {}
+            Some(_) if has_asked => {
+                heard.lock().expect("nobody panicked").said.push(words.join(" "));
+            }
+            None if has_asked && !head.trim_ascii().is_empty() => {
+                let line = String::from_utf8_lossy(&head).into_owned();
+                heard.lock().expect("nobody panicked").said.push(line);
+            }
             Some(_) => stream.write_all(b"+OK\r\n").ok()?,
             // An empty line: somebody is there.
             None => {}

@@ -133,6 +133,10 @@ pub(crate) fn kill(ctx: &mut Ctx<'_>) -> Outcome {
         if id == own {
             ctx.session.is_closing = true;
         } else {
+            if ctx.mode.is_atomic() {
+                // It goes now, be it that the rest of the unit takes long.
+                ctx.host.hang_up(id);
+            }
             ctx.shared.outbox.push(Delivery::Close(id));
         }
     }

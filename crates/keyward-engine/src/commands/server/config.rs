@@ -2,6 +2,7 @@
 
 use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::host::Rewrite;
+use crate::sessions::replicas::SyncCounters;
 use keyward_commands::WireError;
 
 pub(crate) fn get(ctx: &mut Ctx<'_>) -> Outcome {
@@ -45,6 +46,7 @@ pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.keys.reset_stats();
     ctx.keys.reclaim.reset_counter();
     ctx.shared.stats.reset();
+    ctx.shared.replicas.counters = SyncCounters::default();
     ctx.host.reset_stats();
     ctx.reply.ok();
     Ok(())

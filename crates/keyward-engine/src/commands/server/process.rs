@@ -13,7 +13,7 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
         if !ctx.shared.cancel_ending(ctx.keys, ctx.host) {
             return Err(WireError::Err("No shutdown in progress."));
         }
-        ctx.host.log(LogLevel::Notice, b"Shutdown manually cancelled via SHUTDOWN ABORT");
+        ctx.host.log(LogLevel::Notice, b"Shutdown manually aborted.");
         ctx.reply.ok();
         return Ok(());
     }

@@ -36,10 +36,13 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
         let text = b"NOMASTERLINK Can't SYNC while not connected with my master";
         return Err(WireError::line(&[text]));
     }
+    log_wish(ctx, "asks for synchronization");
     // What the client changed so far is before what it follows.
     ctx.shared.feed_effects(ctx.keys);
     if is_psync {
-        let next = args::integer(ctx.args.at(2))?;
+        let next = args::integer(ctx.args.at(2)).inspect_err(|_| {
+            log_wish(ctx, "asks for synchronization but with a wrong offset");
+        })?;
         match ctx.shared.replication.check_continue(ctx.args.at(1), next) {
             Ok(has) if !ctx.session.wishes.is_last => {
                 go_on(ctx, has);
@@ -51,6 +54,25 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     }
     begin(ctx, !is_psync);
     Ok(())
+}
+
+/// The name or address that a client is reached by, and the port that it listens on, if it has
+/// told one.
+fn name(ctx: &Ctx<'_>) -> Option<(Box<[u8]>, i64)> {
+    let wishes = &ctx.session.wishes;
+    let address = wishes.address.clone().unwrap_or_else(|| {
+        let whole = ctx.host.connection(ctx.session.id).address;
+        whole.rsplit_once(':').map_or(whole.as_str(), |(address, _)| address).as_bytes().into()
+    });
+    (wishes.port > 0).then_some((address, wishes.port))
+}
+
+fn log_wish(ctx: &mut Ctx<'_>, wish: &str) {
+    let name = match name(ctx) {
+        Some((address, port)) => format!("{}:{port}", address.escape_ascii()),
+        None => format!("client id #{}", ctx.session.id.0),
+    };
+    ctx.host.log(LogLevel::Notice, format!("Replica {name} {wish}").as_bytes());
 }
 
 /// The server that this one follows wants to follow it.
@@ -76,7 +98,7 @@ fn go_on(ctx: &mut Ctx<'_>, has: u64) {
         true => ctx.reply.simple(&format!("CONTINUE {id}")),
         false => ctx.reply.simple("CONTINUE"),
     }
-    let replica = Replica { is_fed: true, next: has, ..replica(ctx, Stage::Online) };
+    let replica = Replica { is_fed: true, next: has, begun: has, ..replica(ctx, Stage::Online) };
     add(ctx, replica);
     ctx.shared.replicas.counters.partial += 1;
     let bytes = ctx.shared.replication.offset() - has;
@@ -136,12 +158,14 @@ fn replica(ctx: &Ctx<'_>, stage: Stage) -> Replica {
     let now_ms = ctx.keys.now_ms();
     Replica {
         client: ctx.session.id,
+        name: name(ctx),
         stage,
         takes_mark: wishes.takes_mark,
         part: wishes.part,
         is_last: wishes.is_last,
         is_silent: false,
         next: 0,
+        begun: 0,
         is_fed: false,
         acknowledged: 0,
         is_heard: false,

@@ -99,6 +99,7 @@ impl Host for ServerHost {
     fn primary_changed(&mut self, primary: Option<(&[u8], u16)>) {
         self.settings.set_primary(primary);
         self.link.order += 1;
+        self.link.goes_by_file = Arc::default();
         self.link.changed.give();
     }
 
@@ -263,6 +264,12 @@ impl Host for ServerHost {
 
     fn shut_down(&mut self) {
         self.must_stop = true;
+    }
+
+    fn hang_up(&mut self, client: ClientId) {
+        if let Some(peer) = self.peers.get(client) {
+            peer.socket.shut_down();
+        }
     }
 
     fn time_us(&mut self) -> Option<i64> {

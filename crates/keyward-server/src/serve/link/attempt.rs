@@ -10,11 +10,12 @@
 //!
 //! Who is silent for `repl-timeout` seconds, or says what makes no sense, is left. What a primary
 //! says is logged escaped.
-//! Not here: receiving the snapshot (`transfer`), loading it and carrying out the stream (`link`).
+//! Not here: receiving the snapshot (`transfer`, `streamed`), loading it and carrying out the stream
+//! (`link`).
 
 use super::bridge::bridge;
 use crate::net::selector::Alarm;
-use keyward_engine::{LinkStage, PrimaryAddress, Resumption, Transfer};
+use keyward_engine::{Arrived, BesideOptions, LinkStage, PrimaryAddress, Resumption, Transfer};
 use keyward_persist::disk::{Disk, Source};
 use keyward_resp::push_request;
 use keyward_tls::Client;
@@ -50,8 +51,30 @@ pub(super) enum Report {
     Stage(LinkStage),
     /// A snapshot has.
     Transfer(Transfer),
+    /// A snapshot is loaded from the connection from now on.
+    Loading(Audience),
     /// What it has come to.
     Over(Box<Result<Agreement, String>>),
+}
+
+/// Who is served while a snapshot is loaded from the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// Everybody: what there is is of the same history.
+    Everybody,
+    /// Nobody, since it is of another one, or there is nothing.
+    Nobody,
+}
+
+/// How a snapshot is loaded from the connection.
+pub(super) struct Beside {
+    pub(super) options: BesideOptions,
+    /// What there is is served meanwhile if it is of the same history.
+    pub(super) swaps: bool,
+    /// `key-load-delay`.
+    pub(super) key_delay: i64,
+    /// Set where the primary has schemas: then it goes by way of a file.
+    pub(super) goes_by_file: Arc<AtomicBool>,
 }
 
 /// A connection from which the stream comes next.
@@ -77,6 +100,8 @@ pub(super) enum Granted {
     Nothing(String),
     /// Everything.
     Copy { id: Vec<u8>, offset: u64, source: Source },
+    /// Everything, which is loaded already.
+    Loaded { id: Vec<u8>, offset: u64, arrived: Box<Arrived> },
 }
 
 /// Whether a text is the id of a history.
@@ -101,6 +126,8 @@ pub(super) struct Attempt {
     pub(super) skips_unsupported: bool,
     /// How many databases there are.
     pub(super) databases: usize,
+    /// How a snapshot is loaded from the connection; `None` if it goes by way of a file.
+    pub(super) beside: Option<Beside>,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) directory: PathBuf,
     /// Nobody wants it any more.
@@ -246,8 +273,17 @@ impl Attempt {
                 let offset = offset.ok_or_else(unclear)?;
                 tracing::info!("Full resync from master: {id}:{offset}");
                 self.report(Report::Stage(LinkStage::Transfer));
+                let (id, own) = (id.as_bytes().to_vec(), self.resumption.id.as_bytes());
+                if let Some(beside) = &self.beside {
+                    let audience = match beside.swaps && id == own {
+                        true => Audience::Everybody,
+                        false => Audience::Nobody,
+                    };
+                    let arrived = Box::new(self.load(talk, beside, audience)?);
+                    return Ok(Granted::Loaded { id, offset, arrived });
+                }
                 let source = self.receive(talk)?;
-                Ok(Granted::Copy { id: id.as_bytes().to_vec(), offset, source })
+                Ok(Granted::Copy { id, offset, source })
             }
             _ if text.starts_with("-NOMASTERLINK") || text.starts_with("-LOADING") => Err(format!(
                 "Master is currently unable to PSYNC but should be in the future: {text}"

@@ -31,7 +31,7 @@ const NAME: (&str, &str) = ("replica-", ".rdb");
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 /// How a snapshot ends.
-enum Extent {
+pub(super) enum Extent {
     /// After so many bytes.
     Bytes(u64),
     /// With these.
@@ -94,17 +94,23 @@ impl Attempt {
     /// Receives a snapshot into a file, and checks it.
     pub(super) fn receive(&self, talk: &mut Talk<'_>) -> Result<Source, Problem> {
         talk.late = LATE_WITH_SNAPSHOT;
-        let extent = extent(&talk.line()?)?;
+        let extent = extent(&talk.line()?, "disk")?;
         let Nameless { file, to_check, to_load } =
             Nameless::create(&*self.disk, &self.directory).map_err(unwritten)?;
         let bytes = self.fill(talk, &extent, &*file)?;
         let has_rows = self.check(talk, to_check)?;
-        if self.refuses_empty && !has_rows {
-            return Err("MASTER has no keys, and this replica has: what it has stays \
-                        (replica-empty-primary refuse)"
-                .to_owned());
-        }
+        self.check_rows(has_rows)?;
         Ok(Source { bytes, content: to_load.content })
+    }
+
+    /// Refuses a snapshot without rows, where that is not wanted.
+    pub(super) fn check_rows(&self, has_rows: bool) -> Result<(), Problem> {
+        match self.refuses_empty && !has_rows {
+            true => Err("MASTER has no keys, and this replica has: what it has stays \
+                         (replica-empty-primary refuse)"
+                .to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// Writes what comes to the file; returns how many bytes that are.
@@ -168,12 +174,12 @@ impl Attempt {
 }
 
 /// How a snapshot ends that begins with this line.
-fn extent(head: &[u8]) -> Result<Extent, Problem> {
+pub(super) fn extent(head: &[u8], target: &str) -> Result<Extent, Problem> {
     let text = shown(head);
     match head.strip_prefix(b"$EOF:") {
         Some(mark) if mark.len() == MARK_BYTES => {
             tracing::info!(
-                "MASTER <-> REPLICA sync: receiving streamed RDB from master with EOF to disk"
+                "MASTER <-> REPLICA sync: receiving streamed RDB from master with EOF to {target}"
             );
             Ok(Extent::Mark(mark.to_vec()))
         }
@@ -184,14 +190,16 @@ fn extent(head: &[u8]) -> Result<Extent, Problem> {
                 Some(error) => format!("MASTER aborted replication with an error: {error}"),
                 None => format!("Bad protocol from MASTER, the first byte is not '$': {text}"),
             })?;
-            tracing::info!("MASTER <-> REPLICA sync: receiving {count} bytes from master to disk");
+            tracing::info!(
+                "MASTER <-> REPLICA sync: receiving {count} bytes from master to {target}"
+            );
             Ok(Extent::Bytes(count))
         }
     }
 }
 
 /// Where a mark begins.
-fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+pub(super) fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     let (first, mut from) = (*mark.first()?, 0);
     while let Some(at) = bytes.get(from..)?.iter().position(|byte| *byte == first) {
         from += at;

@@ -100,7 +100,7 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
     let begun = next.and_then(|next| begin_rewrite(server, &files, next));
     let is_new = listing == Some(Listing::WithBase);
     let base = match begun {
-        Ok(writer) => finish_snapshot(server, writer).await,
+        Ok(writer) => finish_snapshot(server, writer, || true).await,
         Err(error) => Err(error),
     };
     let adopted;
