@@ -86,7 +86,7 @@ async fn judge(
     let (key, sink) = sink_of(schema, change.key);
     match Failure::at(&sink.table, error) {
         Failure::Refused(reason) => {
-            let reason = if has_secrets(key) { reason.discreet } else { reason.plain };
+            let reason = if is_discreet(key) { reason.discreet } else { reason.plain };
             Err(refused(key, sink, change, reason).into())
         }
         failure => Err(failure),
