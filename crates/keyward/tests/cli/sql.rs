@@ -55,7 +55,7 @@ fn tables_are_written_migrated_and_compared() {
         let expected = format!("exit 1\n--- stdout\nthere is no table users\n{own}");
         check(&["old.toml"], &expected);
     }
-    check(&["--apply", "old.toml"], "exit 0\n--- stderr\n5 statements applied\n");
+    check(&["--apply", "old.toml"], "exit 0\n--- stderr\n6 statements applied\n");
     check(&["old.toml"], "exit 0\n");
     postgres.query("INSERT INTO users VALUES (7, 'ann', 5)");
     check(
