@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use keyward_resp::Frame;
 use keyward_schema::{DataType, Key, Matcher, Schema, Sink, SinkKind, changefeed_key};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
@@ -95,7 +96,15 @@ impl Lists<'_> {
             let (next, names) = self.scan(source, &cursor)?;
             for name in names {
                 // The first item is put where it was, by one command.
-                source.ask("LMOVE", &[b"LMOVE", &name, &name, b"LEFT", b"LEFT"])?;
+                let request: Vec<&[u8]> = vec![b"LMOVE", &name, &name, b"LEFT", b"LEFT"];
+                match source.ask_all(&[request])?.pop() {
+                    // A row that does not fit its key has no items.
+                    Some(Frame::Error(text)) if !text.starts_with(b"WRONGTYPE") => {
+                        let text = String::from_utf8_lossy(&text).into_owned();
+                        return Err(SourceError::Refused("LMOVE", text));
+                    }
+                    _ => {}
+                }
             }
             cursor = next;
             if cursor == b"0" {

@@ -67,7 +67,7 @@ maxlen = 20
 type = "hash"
 colour = "red"
 "#,
-            r#"KW0004 3:1 [key."…"] has no setting `colour` [unknown] | help: the settings of [key."…"] are doc, group, owner, readers, writers, type, value, fields, extra, check, items, score, ttl, max_len, max_members, max_size, compress, evict, expect, secret, personal, mode, lookup, rank, members, inverse, follows, max_fanout, sink, example, alert, allow"#,
+            r#"KW0004 3:1 [key."…"] has no setting `colour` [unknown] | help: the settings of [key."…"] are doc, group, owner, readers, writers, amend, type, value, fields, extra, check, items, score, ttl, max_len, max_members, max_size, compress, evict, expect, secret, personal, mode, lookup, rank, members, inverse, follows, max_fanout, sink, example, alert, allow"#,
         );
         check(
             r#"

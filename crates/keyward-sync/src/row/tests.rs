@@ -153,10 +153,10 @@ fn what_is_secret_and_has_no_column_is_masked() {
     );
     let key = &schema.keys[0];
     let sink = key.sink.as_ref().expect("a sink");
-    let hidden = masked(key, sink, br#"{"id":"a","token":"se-cret","pin":"1234"}"#);
+    let hidden = masked(key, Some(sink), br#"{"id":"a","token":"se-cret","pin":"1234"}"#);
     assert_eq!(
         hidden.escape_ascii().to_string(),
         r#"{\"id\":\"a\",\"pin\":\"1234\",\"token\":\"***\"}"#
     );
-    assert_eq!(masked(key, sink, b"se-cret"), b"***");
+    assert_eq!(masked(key, Some(sink), b"se-cret"), b"***");
 }

@@ -44,12 +44,18 @@ fn tables_are_written_migrated_and_compared() {
     };
     // Nothing is altered by asking.
     for _ in 0..2 {
-        let own = ["keyward_place", "keyward_histories", "keyward_forks", "keyward_dead_letters"];
+        let own = [
+            "keyward_place",
+            "keyward_histories",
+            "keyward_forks",
+            "keyward_fills",
+            "keyward_dead_letters",
+        ];
         let own = own.map(|table| format!("there is no table {table}\n")).concat();
         let expected = format!("exit 1\n--- stdout\nthere is no table users\n{own}");
         check(&["old.toml"], &expected);
     }
-    check(&["--apply", "old.toml"], "exit 0\n--- stderr\n5 statements applied\n");
+    check(&["--apply", "old.toml"], "exit 0\n--- stderr\n6 statements applied\n");
     check(&["old.toml"], "exit 0\n");
     postgres.query("INSERT INTO users VALUES (7, 'ann', 5)");
     check(
@@ -78,7 +84,13 @@ fn what_the_database_has_otherwise_is_told() {
         "CREATE TABLE users (id bigint, name text NOT NULL, balance bigint, since date NOT NULL)",
     );
     let folder = Folder::new(&[("old.toml", OLD)]);
-    for table in ["keyward_place", "keyward_histories", "keyward_forks", "keyward_dead_letters"] {
+    for table in [
+        "keyward_place",
+        "keyward_histories",
+        "keyward_forks",
+        "keyward_fills",
+        "keyward_dead_letters",
+    ] {
         postgres.query(&format!("CREATE TABLE {table} ()"));
     }
     let told = folder.run(&["sql", "--check", &postgres.url(), "old.toml"]);
