@@ -107,7 +107,7 @@ pub struct SnapshotLoader<R> {
     unsupported: Unsupported,
     followed: Followed,
     /// The file tells of schemas.
-    pub(super) tells_schemas: bool,
+    pub(crate) tells_schemas: bool,
     /// What it has come to so far.
     pub loaded: Loaded,
 }

@@ -9,10 +9,10 @@
 //! Not here: schemas. Where the server has one, or the snapshot tells of one, rows belong into
 //! other tables, and it is loaded by the ordinary way ([`BesideError::Governed`]).
 
-use super::{Coverage, DueRows, LoadError, Loaded, SnapshotLoader};
 use crate::engine::{Engine, EngineOptions};
-use crate::host::Nobody;
+use crate::host::{Host, Nobody};
 use crate::scripting::function;
+use crate::snapshot::{Coverage, DueRows, LoadError, Loaded, SnapshotLoader};
 use crate::tunables::Tunables;
 use keyward_store::tables::database::Database;
 use keyward_store::values::hasher::KeyHasher;
@@ -139,7 +139,7 @@ impl Engine {
     /// If the place is none, or a library cannot be loaded: then there is nothing.
     pub fn take_in(
         &mut self,
-        host: &mut dyn crate::host::Host,
+        host: &mut dyn Host,
         arrived: Arrived,
         place: (&[u8], u64),
     ) -> Result<(), String> {
