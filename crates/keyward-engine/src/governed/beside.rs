@@ -11,7 +11,7 @@
 
 use crate::engine::{Engine, EngineOptions};
 use crate::host::{Host, Nobody};
-use crate::scripting::function;
+use crate::snapshot::load::load_libraries;
 use crate::snapshot::{Coverage, DueRows, LoadError, Loaded, SnapshotLoader};
 use crate::tunables::Tunables;
 use keyward_store::tables::database::Database;
@@ -150,10 +150,7 @@ impl Engine {
         }
         // It may have been changed meanwhile.
         self.keys.set_policy(self.shared.tunables.memory.policy);
-        let on_conflict = keyward_lua::OnConflict::Refuse;
-        let outcome = libraries.iter().try_for_each(|source| {
-            self.trusted(host, |ctx| function::load_again(ctx, source, on_conflict))
-        });
+        let outcome = self.trusted(host, |ctx| load_libraries(ctx, &libraries));
         let outcome = outcome.and_then(|()| self.end_copy(host, place, db, loaded));
         if outcome.is_err() {
             self.abandon_copy();

@@ -355,6 +355,12 @@ pub(crate) fn load(
     outcome
 }
 
+/// Loads the libraries of a snapshot, of which there must be none yet.
+pub(crate) fn load_libraries(ctx: &mut Ctx<'_>, sources: &[Vec<u8>]) -> Result<(), String> {
+    let on_conflict = keyward_lua::OnConflict::Refuse;
+    sources.iter().try_for_each(|source| function::load_again(ctx, source, on_conflict))
+}
+
 /// The database of this number.
 fn database(keys: &Keyspace, number: u64) -> Result<usize, LoadError> {
     let count = keys.database_count();
