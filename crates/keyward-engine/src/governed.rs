@@ -16,6 +16,7 @@ pub(crate) mod announcement;
 pub(crate) mod apply;
 pub(crate) mod arrival;
 pub(crate) mod awaited;
+pub(crate) mod beside;
 mod breaches;
 pub(crate) mod changefeed;
 pub(crate) mod changeover;

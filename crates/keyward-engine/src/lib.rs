@@ -33,6 +33,7 @@ pub use engine::published::{
 };
 pub use engine::{Engine, EngineOptions};
 pub use governed::arrival::{Expected, Unaccepted};
+pub use governed::beside::{Arrived, BesideError, BesideLoad, BesideOptions};
 pub use governed::proposal::{Draft, Proposal};
 pub use governed::told::{Heard, Told};
 pub use governed::trial::{TrialLoad, explain};
@@ -67,7 +68,6 @@ pub use sessions::primary::{LinkStage, Transfer};
 pub use sessions::session::Listening;
 pub use sessions::tracking::TrackingFacts;
 pub use snapshot::{
-    Arrived, BesideError, BesideLoad, BesideOptions, Coverage, DueRows, LoadError, Loaded,
-    Snapshot, SnapshotLoader, SnapshotOptions, Unsupported,
+    Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions, Unsupported,
 };
 pub use tunables::{Replicating, Tunables};

@@ -9,12 +9,10 @@
 //! Not here: the form of a value and values made of what is read (`capture::content`,
 //! `capture::build`), the commands (`generic::dump`, `server::persistence`).
 
-mod beside;
 pub(crate) mod load;
 mod loaded;
 mod save;
 
-pub use beside::{Arrived, BesideError, BesideLoad, BesideOptions};
 pub use load::{DueRows, LoadError, SnapshotLoader, Unsupported};
 pub use loaded::Loaded;
 pub use save::{Coverage, Snapshot, SnapshotOptions};

@@ -317,7 +317,7 @@ impl Engine {
             let line = format!(
                 "== CRITICAL == This master is sending an error to its replica: '{}' after \
                  processing the command '{name}'",
-                error.trim_ascii_end().escape_ascii(),
+                error.trim_ascii_end().escape_ascii().to_string().replace("\\'", "'"),
             );
             host.log(LogLevel::Warning, line.as_bytes());
         }

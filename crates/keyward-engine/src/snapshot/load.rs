@@ -107,7 +107,7 @@ pub struct SnapshotLoader<R> {
     unsupported: Unsupported,
     followed: Followed,
     /// The file tells of schemas.
-    pub(super) tells_schemas: bool,
+    pub(crate) tells_schemas: bool,
     /// What it has come to so far.
     pub loaded: Loaded,
 }
@@ -353,6 +353,12 @@ pub(crate) fn load(
         ctx.host.loaded(*loaded);
     }
     outcome
+}
+
+/// Loads the libraries of a snapshot, of which there must be none yet.
+pub(crate) fn load_libraries(ctx: &mut Ctx<'_>, sources: &[Vec<u8>]) -> Result<(), String> {
+    let on_conflict = keyward_lua::OnConflict::Refuse;
+    sources.iter().try_for_each(|source| function::load_again(ctx, source, on_conflict))
 }
 
 /// The database of this number.

@@ -71,8 +71,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// A node; `few` is what is removed at once, the same for all of a set, as it is for servers
-    /// of one version: where that is the end of a row, a replica knows which of its dependents
-    /// are still to go.
+    /// of one version, unless `KEYWARD_SETS_OWN_LIMITS` says otherwise.
     pub(crate) fn new(random: &mut Random, few: usize, now_ms: i64) -> Node {
         let seed = random.number();
         let backlog_bytes = *random.pick(&[2_000, 20_000, 1_000_000]);

@@ -79,9 +79,12 @@ impl World {
     pub(crate) fn new(seed: u64, planted: Planted) -> World {
         let mut random = Random::new(seed);
         let count = 3 + random.below(2);
+        let limits = [0, 1, 5, 64];
+        let has_own = crate::number("KEYWARD_SETS_OWN_LIMITS").is_some();
+        let shared = if has_own { 0 } else { *random.pick(&limits) };
         let nodes = (0..count)
             .map(|_| {
-                let few = *random.pick(&[0, 1, 5, 64]);
+                let few = if has_own { *random.pick(&limits) } else { shared };
                 Node::new(&mut random, few, START_MS)
             })
             .collect();

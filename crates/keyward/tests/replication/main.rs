@@ -8,6 +8,7 @@ mod following;
 mod links;
 mod loads;
 mod manners;
+#[cfg(feature = "network-namespaces")]
 mod network;
 mod node;
 mod rounds;

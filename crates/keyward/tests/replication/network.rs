@@ -1,8 +1,8 @@
 //! A link that is really down: the replica lives in a network namespace, and the interface between
 //! the two is taken down under load, so that neither side hears anything of the other's sockets.
 //!
-//! It takes root, so these are not run by themselves: `tests/network/run`, of which `./test` tells
-//! whether they could be tried.
+//! It takes root, so this is there with the feature `network-namespaces` only, by which
+//! `tests/network/run` builds it; that says where it could not be tried.
 
 use crate::node::Node;
 use crate::rounds::Load;
@@ -64,7 +64,6 @@ impl Drop for Namespace {
 }
 
 #[test]
-#[ignore = "takes network namespaces: tests/network/run"]
 fn a_network_that_is_down_for_a_while_under_load() {
     let rounds = std::env::var("KEYWARD_NETWORK_ROUNDS").ok();
     let rounds = rounds.map_or(ROUNDS, |text| text.parse().expect("a number"));

@@ -35,7 +35,8 @@ impl Node {
         Node::start(program, &first, &[&appendonly, &common[..], &soon[..], options].concat())
     }
 
-    /// The same at another address, by way of `ip` with these words before it, if there are any.
+    /// A Keyward at another address, by way of `ip` with these words before it, if there are any.
+    #[cfg(feature = "network-namespaces")]
     pub(crate) fn keyward_at(host: Ipv4Addr, by: &[&str], options: &[&str]) -> Node {
         let program = env!("CARGO_BIN_EXE_keyward");
         let common = ["--enable-debug-command", "yes", "--repl-ping-replica-period", "1"];

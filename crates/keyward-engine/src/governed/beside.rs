@@ -9,10 +9,10 @@
 //! Not here: schemas. Where the server has one, or the snapshot tells of one, rows belong into
 //! other tables, and it is loaded by the ordinary way ([`BesideError::Governed`]).
 
-use super::{Coverage, DueRows, LoadError, Loaded, SnapshotLoader};
 use crate::engine::{Engine, EngineOptions};
-use crate::host::Nobody;
-use crate::scripting::function;
+use crate::host::{Host, Nobody};
+use crate::snapshot::load::load_libraries;
+use crate::snapshot::{Coverage, DueRows, LoadError, Loaded, SnapshotLoader};
 use crate::tunables::Tunables;
 use keyward_store::tables::database::Database;
 use keyward_store::values::hasher::KeyHasher;
@@ -139,7 +139,7 @@ impl Engine {
     /// If the place is none, or a library cannot be loaded: then there is nothing.
     pub fn take_in(
         &mut self,
-        host: &mut dyn crate::host::Host,
+        host: &mut dyn Host,
         arrived: Arrived,
         place: (&[u8], u64),
     ) -> Result<(), String> {
@@ -150,10 +150,7 @@ impl Engine {
         }
         // It may have been changed meanwhile.
         self.keys.set_policy(self.shared.tunables.memory.policy);
-        let on_conflict = keyward_lua::OnConflict::Refuse;
-        let outcome = libraries.iter().try_for_each(|source| {
-            self.trusted(host, |ctx| function::load_again(ctx, source, on_conflict))
-        });
+        let outcome = self.trusted(host, |ctx| load_libraries(ctx, &libraries));
         let outcome = outcome.and_then(|()| self.end_copy(host, place, db, loaded));
         if outcome.is_err() {
             self.abandon_copy();
