@@ -37,6 +37,7 @@ pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
 pub(crate) mod reloading;
+mod relocation;
 mod replicated;
 pub(crate) mod settlement;
 pub(crate) mod sorted_by;
@@ -207,6 +208,7 @@ fn run_judged(ctx: &mut Ctx<'_>) -> Outcome {
     if policy::parts_units(ctx.command) && ctx.command.id != CommandId::SwapDb {
         unit::part(ctx)?;
     }
+    relocation::judge(ctx)?;
     match policy::course(ctx.command, ctx.keys.book_of(ctx.db).is_some()) {
         Course::AskBook => ask_book(ctx),
         Course::RunAndFollow => run_and_follow(ctx, Judged::Nothing, None, false),

@@ -48,9 +48,9 @@ use std::fmt::Write as _;
 const SPARK_POINTS: usize = 40;
 
 /// The words of a command that is sent.
-type Words<'w> = &'w [&'w [u8]];
+pub(crate) type Words<'w> = &'w [&'w [u8]];
 /// The replies to commands, or the response for who gets none.
-type Replies = Result<Vec<Frame>, Response>;
+pub(crate) type Replies = Result<Vec<Frame>, Response>;
 
 /// What an answer is made of.
 pub(crate) struct Asked<'a> {

@@ -249,15 +249,26 @@ fn named_end(
 /// Redis does not accept the arguments.
 struct NotAccepted;
 
+/// SET with options, as far as Redis accepts them together: what is read here has no error but
+/// that GET finds no string.
 fn set(args: Args<'_>, now_ms: i64) -> Option<Call<'_>> {
     let mut asked = Asked::Silent;
+    let (mut condition, mut unit): (Option<&[u8]>, Option<&[u8]>) = (None, None);
+    let is_other = |earlier: Option<&[u8]>, word: &[u8]| {
+        earlier.is_some_and(|earlier| !earlier.eq_ignore_ascii_case(word))
+    };
     let mut options = Options::new(args, 3);
     while let Some(word) = options.next() {
         if let Some(end) = named_end(word, &mut options, now_ms) {
-            asked = Asked::At(end.ok()?);
-        } else if is(word, "KEEPTTL") {
+            if asked == Asked::Keep || is_other(unit, word) {
+                return None;
+            }
+            (asked, unit) = (Asked::At(end.ok()?), Some(word));
+        } else if is(word, "KEEPTTL") && unit.is_none() {
             asked = Asked::Keep;
-        } else if !(is(word, "NX") || is(word, "XX") || is(word, "GET")) {
+        } else if (is(word, "NX") || is(word, "XX")) && !is_other(condition, word) {
+            condition = Some(word);
+        } else if !is(word, "GET") {
             return None;
         }
     }

@@ -284,9 +284,12 @@ impl RuleBook {
 
     /// Whether members of rows of other tables follow rows of this one, and leave with them.
     pub fn is_followed(&self, table: KeyId) -> bool {
-        let follows =
-            |id: &KeyId| matches!(self.schema.key(*id).derived, Some(Derived::Follows { .. }));
-        self.traits(table).dependents.iter().any(follows)
+        self.traits(table).dependents.iter().any(|id| self.follows(*id))
+    }
+
+    /// Whether members of rows of this table follow rows of another.
+    pub fn follows(&self, table: KeyId) -> bool {
+        matches!(self.schema.key(table).derived, Some(Derived::Follows { .. }))
     }
 
     /// What of the schema is secret.
@@ -474,7 +477,8 @@ pub(crate) fn placeholder<'k>(pattern: &Pattern, key: &'k [u8], index: usize) ->
     pattern.split(key).and_then(|values| values.get(index).copied()).unwrap_or_default()
 }
 
-fn leader(key: &Key) -> Option<&Reference> {
+/// The key that rows of a table live with, as their keys name it.
+pub(crate) fn leader(key: &Key) -> Option<&Reference> {
     match &key.lifetime {
         Lifetime::With { key } => Some(key),
         _ => None,

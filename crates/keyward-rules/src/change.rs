@@ -36,8 +36,10 @@ pub enum What<'a> {
     Whole(Option<&'a dyn Row>),
     /// These elements of a collection, in this order. An element may occur more
     /// than once. The row may have come or gone by it. Of items that left a list,
-    /// and members that left what no other table is tied to, nothing is told: nothing depends
-    /// on them, and they may be many.
+    /// and members that left what heeds none ([`RuleBook::heeds_leavers`]), nothing is told:
+    /// nothing depends on them, and they may be many.
+    ///
+    /// [`RuleBook::heeds_leavers`]: crate::RuleBook::heeds_leavers
     Parts(&'a [Part<'a>]),
     /// Nothing but its lifetime.
     Lifetime,

@@ -19,6 +19,7 @@ pub(crate) mod agreement;
 mod entries;
 pub(crate) mod mirror;
 pub(crate) mod repair;
+mod sources;
 pub(crate) mod wanted;
 
 use crate::facts::Reading;
@@ -27,6 +28,7 @@ use keyward_schema::{
 };
 
 pub use entries::{Entry, Holds};
+pub use sources::ToldBy;
 
 /// What is kept from the rows of one table, beside what its traits say.
 #[derive(Debug)]

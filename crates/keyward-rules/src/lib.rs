@@ -46,7 +46,7 @@ pub use after::{Cause, Consequences, Deferred, LargeEnd, Leavers, Objection};
 pub use arguments::extent;
 pub use book::{FeedMarks, RuleBook, Traits};
 pub use change::{Change, End, Part, What};
-pub use derived::{Entry, Holds};
+pub use derived::{Entry, Holds, ToldBy};
 pub use entry::EntryFields;
 pub use forms::{Form, Forms};
 pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};

@@ -70,26 +70,6 @@ impl Schema {
         self.keys.iter().any(Key::has_personal)
     }
 
-    /// The same schema in which everything personal is secret too, and what comes from it: that
-    /// by which pages and reports are masked.
-    pub fn discreet(&self) -> Schema {
-        let mut schema = self.clone();
-        let mut keys: Vec<Option<Key>> = schema.keys.drain(..).map(Some).collect();
-        for key in keys.iter_mut().flatten() {
-            key.content.hide_personal();
-            if key.personal {
-                key.secret = true;
-                key.content.make_secret();
-            }
-            key.secret_placeholders.extend(&key.personal_placeholders);
-            key.secret_placeholders.sort_unstable();
-            key.secret_placeholders.dedup();
-        }
-        crate::read::secrets::spread(&mut keys);
-        schema.keys = keys.into_iter().flatten().collect();
-        schema
-    }
-
     /// The key of that id.
     pub fn key(&self, id: KeyId) -> &Key {
         &self.keys[id.index()]

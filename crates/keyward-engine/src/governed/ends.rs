@@ -51,7 +51,11 @@ fn finish(
     let args = finish.command.args();
     keys.journal.enter();
     let outcome = match finish.is_followed {
-        false => follow_up(keys, shared, session, host, finish.db, args),
+        false => {
+            let outcome = follow_up(keys, shared, session, host, finish.db, args);
+            keys.finished(finish);
+            outcome
+        }
         true => {
             let start = Start::recording(keys);
             let outcome = follow_up(keys, shared, session, host, finish.db, args);
@@ -124,6 +128,7 @@ pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
     }
     let reaches_all_databases =
         policy::reaches_other_databases(command) || policy::runs_queue(command);
+    let is_written = policy::may_begin_ends(command) && !policy::runs_queue(command);
     let Ctx { keys, session, shared, host, .. } = ctx;
     loop {
         let awaited = match policy::finished_first(command, args) {
@@ -138,8 +143,7 @@ pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
                 continue;
             }
             for key in &touched {
-                let table = keys.database_at(db).table_of(key);
-                if let Some(end) = keys.awaited_end(db, table) {
+                if let Some(end) = keys.awaited_end(db, key, is_written) {
                     let awaited = keys.pending_up_to(end, false);
                     is_any |= finish_ends(keys, shared, session, *host, awaited);
                 }
@@ -171,8 +175,16 @@ pub(crate) fn replay(ctx: &mut Ctx<'_>) {
     if ctx.command.id == CommandId::Exists {
         ctx.keys.replay_end(db, ctx.args);
     } else if ctx.keys.has_pending() {
-        for key in ctx.command.keys_in(ctx.args) {
-            ctx.keys.replay_write(db, ctx.args.at(key.index));
+        let is_removed = matches!(ctx.command.id, CommandId::Del | CommandId::Unlink);
+        let (command, args) = (ctx.command, ctx.args);
+        let Ctx { keys, session, shared, host, .. } = ctx;
+        for key in command.keys_in(args) {
+            let key = args.at(key.index);
+            for lost in keys.replay_loss(db, key) {
+                let outcome = follow_up(keys, shared, session, *host, db, lost.args());
+                debug_assert!(outcome.is_ok(), "what an end does fits the keyspace");
+            }
+            keys.replay_write(db, key, is_removed);
         }
     }
 }
@@ -225,8 +237,8 @@ fn awaited_by(keys: &Keyspace, db: usize, command: &Command, args: Args<'_>) -> 
         FinishedFirst::BeyondKeys | FinishedFirst::OfDraw => keys.awaited_by_scans(),
         FinishedFirst::OfKeys => {
             let awaited = command.keys_in(args).flat_map(|key| {
-                let table = |db: usize| keys.database_at(db).table_of(args.at(key.index));
-                let of_db = move |db: usize| keys.awaited_end(db, table(db));
+                let is_written = policy::may_begin_ends(command);
+                let of_db = move |db| keys.awaited_end(db, args.at(key.index), is_written);
                 match policy::reaches_other_databases(command) {
                     true => (0..keys.database_count()).filter_map(of_db).max(),
                     false => of_db(db),

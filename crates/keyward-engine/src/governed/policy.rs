@@ -96,6 +96,54 @@ pub(super) fn reaches_other_databases(command: &Command) -> bool {
     matches!(command.id, CommandId::Copy | CommandId::Move)
 }
 
+/// A row that RENAME, COPY or MOVE takes elsewhere.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Relocation<'a> {
+    /// Where it is.
+    pub(super) from: &'a [u8],
+    /// The key that it comes to.
+    pub(super) to: &'a [u8],
+    /// The number of its database there, if that is said.
+    pub(super) db: Option<&'a [u8]>,
+    /// Whether it takes the place of another.
+    pub(super) replaces: bool,
+    /// Whether it leaves where it is.
+    pub(super) leaves: bool,
+}
+
+/// What a command takes elsewhere; `None` if nothing, or if Redis does not accept its options.
+pub(super) fn relocation<'a>(command: &Command, args: Args<'a>) -> Option<Relocation<'a>> {
+    use CommandId::{Copy, Move, Rename, RenameNx};
+    if !matches!(command.id, Rename | RenameNx | Move | Copy) {
+        return None;
+    }
+    let (from, second) = (args.get(1)?, args.get(2)?);
+    match command.id {
+        Rename | RenameNx => {
+            let replaces = command.id == Rename;
+            Some(Relocation { from, to: second, db: None, replaces, leaves: true })
+        }
+        Move => {
+            let db = Some(second);
+            Some(Relocation { from, to: from, db, replaces: false, leaves: true })
+        }
+        Copy => {
+            let to = second;
+            let mut copied = Relocation { from, to, db: None, replaces: false, leaves: false };
+            let mut options = args::Options::new(args, 3);
+            while let Some(word) = options.next() {
+                match word {
+                    _ if args::is(word, "REPLACE") => copied.replaces = true,
+                    _ if args::is(word, "DB") => copied.db = Some(options.next()?),
+                    _ => return None,
+                }
+            }
+            Some(copied)
+        }
+        _ => None,
+    }
+}
+
 /// Whether a command is made of those that were queued before it.
 pub(super) fn runs_queue(command: &Command) -> bool {
     command.id == CommandId::Exec
@@ -153,12 +201,13 @@ pub(super) enum Tried {
     /// It is run, and undone.
     Whole,
     /// The type of its row is looked at: its arguments are sound, and it would make a long
-    /// string that is not to be.
+    /// string that is not to be, or replace what may be large.
     Type,
     /// What comes before the function that it calls runs, which is called with what does not
     /// fit.
     Callee,
-    /// Nothing: what leaves the server cannot be tried.
+    /// Nothing: what leaves the server cannot be tried, and what sets strings by sound arguments
+    /// has no error.
     Nothing,
 }
 
@@ -167,9 +216,14 @@ const LONG: u64 = 64 * 1024;
 
 /// What of a command is tried before it is refused.
 pub(super) fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
+    use CommandId::{FCall, FCallRo, GetSet, MSet, MSetNx, Migrate, PSetEx, Set, SetEx, SetNx};
     match command.id {
-        CommandId::Migrate => Tried::Nothing,
-        CommandId::FCall | CommandId::FCallRo => Tried::Callee,
+        FCall | FCallRo => Tried::Callee,
+        Migrate | SetNx | SetEx | PSetEx | MSet | MSetNx => Tried::Nothing,
+        Set if !args.from(args.len().min(3)).iter().any(|word| args::is(word, "GET")) => {
+            Tried::Nothing
+        }
+        Set | GetSet => Tried::Type,
         _ if extent(command, args).is_some_and(|bytes| bytes >= LONG) => Tried::Type,
         _ => Tried::Whole,
     }
@@ -357,14 +411,22 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_waits_for_redis_own_error_but_of_migrate_and_of_what_makes_long_strings() {
+    fn a_refusal_waits_for_redis_own_error_but_of_migrate_and_of_what_sets_or_makes_long_strings() {
         let none = ArgBuf::new();
         let is_untried =
             |command: &&Command| tried_before_refusal(command, none.args()) != Tried::Whole;
         let untried: Vec<&str> =
             COMMANDS.iter().filter(is_untried).map(|command| command.name).collect();
+        let setting = ["getset", "mset", "msetnx", "psetex", "set", "setex", "setnx"];
+        let untried: Vec<&str> =
+            untried.into_iter().filter(|name| !setting.contains(name)).collect();
         assert_eq!(untried, ["migrate"]);
         for (call, tried) in [
+            ("SET k v EX 10", Tried::Nothing),
+            ("SET k v get", Tried::Type),
+            ("SET k get", Tried::Nothing),
+            ("GETSET k v", Tried::Type),
+            ("MSET k v", Tried::Nothing),
             ("SETRANGE k 100 x", Tried::Whole),
             ("SETRANGE k 100000 x", Tried::Type),
             ("SETRANGE k 536870912 x", Tried::Whole),
@@ -410,6 +472,32 @@ mod tests {
             let args: ArgBuf = call.split(' ').collect();
             let command = lookup(args.args().at(0)).expect("a command");
             assert_eq!(finished_first(command, args.args()), finished, "{call}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_elsewhere_is_read_as_redis_accepts_it() {
+        let (rename, db) = (Some(("a", "b", None, true)), Some("2"));
+        for (call, expected) in [
+            ("RENAME a b", rename),
+            ("RENAMENX a b", Some(("a", "b", None, false))),
+            ("MOVE a 2", Some(("a", "a", db, false))),
+            ("COPY a b", Some(("a", "b", None, false))),
+            ("COPY a b replace DB 2", Some(("a", "b", db, true))),
+            ("COPY a b DB", None),
+            ("COPY a b ALL", None),
+            ("SET a b", None),
+        ] {
+            let args: ArgBuf = call.split(' ').collect();
+            let command = lookup(args.args().at(0)).expect("a command");
+            let expected = expected.map(|(from, to, db, replaces)| Relocation {
+                from: from.as_bytes(),
+                to: to.as_bytes(),
+                db: db.map(str::as_bytes),
+                replaces,
+                leaves: !call.starts_with("COPY"),
+            });
+            assert_eq!(relocation(command, args.args()), expected, "{call}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! none. Nothing is applied here. The server makes a plan in steps while others are served; for
 //! as long somebody waits here, and whoever goes away gives it up.
 
-use super::{Asked, elements, member, number, parameter, text};
+use super::{Asked, Replies, Words, elements, member, number, parameter, text};
 use crate::response::{Response, Status};
 use keyward_resp::Frame;
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ impl Proposal {
 /// The response for who gets none.
 pub(crate) fn plan(
     proposal: &Proposal,
-    call: &dyn Fn(&[&[&[u8]]]) -> Result<Vec<Frame>, Response>,
+    call: &dyn Fn(&[Words<'_>]) -> Replies,
 ) -> Result<String, Response> {
     let db = proposal.db.to_string();
     let mut words: Vec<&[u8]> = vec![b"KEYWARD", b"SCHEMA", b"PLAN"];

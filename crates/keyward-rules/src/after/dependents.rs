@@ -12,7 +12,7 @@ use crate::derived::repair::Repair;
 use crate::derived::wanted::{Contradiction, State, Taken, Wanted, each_new, each_touched};
 use crate::derived::{Entry, Holds};
 use crate::facts::{Moment, Reading};
-use crate::naming::{Origin, named_key};
+use crate::naming::named_key;
 use crate::view::{NotYet, RowType};
 use keyward_schema::{Derived, KeyId};
 
@@ -197,18 +197,7 @@ impl<'a> Aftermath<'a> {
 
     /// A row that is gone leaves the sets whose members name it.
     fn leave_followers(&self, table: KeyId, key: &[u8], demands: &mut Demands<'_>) {
-        for follower in &self.book.traits(table).dependents {
-            let declared = self.book.schema().key(*follower);
-            let Some(Derived::Follows { of }) = &declared.derived else { continue };
-            let pattern = &declared.pattern;
-            let placeholders = self.book.placeholders(table, key);
-            let entry = Origin::of(of, &placeholders).and_then(|origin| {
-                let member = origin.member.to_vec();
-                let key = origin.key(pattern)?;
-                Some(Entry { table: *follower, key, member, holds: Holds::Member })
-            });
-            demands.lost.extend(entry);
-        }
+        demands.lost.extend(self.book.followed_as(table, key));
     }
 
     /// Rows that ended with another are no sources any more either.

@@ -144,8 +144,19 @@ impl RuleBook {
         )
     }
 
+    /// A command would take a mirrored set elsewhere, and so many elements out of its mirrors.
+    pub fn refuse_taking_away(&self, table: KeyId, key: &[u8], count: u64) -> Refusal {
+        let mirror = self.mirror_of(table).unwrap_or(table);
+        let problem = format!(
+            "has {count} members, and one command may take a mirrored set of at most {} elsewhere \
+             (max_fanout); copy and delete it",
+            self.schema().key(mirror).max_fanout
+        );
+        self.refuse(table, key, Reason::Size, problem)
+    }
+
     /// A command would bring too many entries to a derived key: so many, if that is known.
-    pub(crate) fn refuse_fanout(&self, table: KeyId, count: Option<u64>) -> Refusal {
+    pub fn refuse_fanout(&self, table: KeyId, count: Option<u64>) -> Refusal {
         let declared = self.schema().key(table);
         let count =
             count.map_or(" and this one adds more".to_owned(), |count| format!(" not {count}"));

@@ -30,6 +30,7 @@ fn lifetimes_are_read_as_times() {
     check("set k v ex 10 xx", "set v At(1010000)");
     check("set k v PXAT 5", "set v At(5)");
     check("set k v keepttl", "set v Keep");
+    check("set k v NX ex 10 nx EX 20", "set v At(1020000)");
     check("setex k 10 v", "set v At(1010000)");
     check("psetex k 10 v", "set v At(1000010)");
     check("expire k -1", "expire Some(999000) false");
@@ -47,6 +48,10 @@ fn what_redis_refuses_is_left_to_it() {
         "set k v ex",
         "set k v px x",
         "set k v soon",
+        "set k v nx xx",
+        "set k v ex 5 px 5",
+        "set k v ex 5 keepttl",
+        "set k v keepttl pxat 5",
         "setex k 9223372036854775807 v",
         "expire k ten",
         "incrby k 1.5",

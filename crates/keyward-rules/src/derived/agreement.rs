@@ -29,7 +29,8 @@ impl RuleBook {
         members
     }
 
-    /// The key of the row that alone can demand a member of a computed row.
+    /// The key of the row that alone can demand a member of a computed row, or that a member of
+    /// a set that follows others names.
     pub fn source_of(&self, table: KeyId, key: &[u8], member: &[u8]) -> Option<Vec<u8>> {
         let source = self.schema().key(table).derived.as_ref()?.source();
         let own = self.placeholders(table, key);

@@ -14,7 +14,7 @@ use crate::checks::{no_such_placeholder, wrong_value};
 use crate::derived::{Binding, Derived, Finds, Reference};
 use crate::diagnostic::Report;
 use crate::lifetime::Lifetime;
-use crate::schema::{Content, Key};
+use crate::schema::{Content, Key, Schema};
 use crate::shape::Field;
 
 /// What `secret` or `personal` of a key says.
@@ -83,9 +83,31 @@ pub(crate) fn filled_from_values(key: &Key) -> Cow<'_, [(usize, Option<usize>)]>
     }
 }
 
+impl Schema {
+    /// The same schema in which everything personal is secret too, and what comes from it: that
+    /// by which pages and reports are masked.
+    pub fn discreet(&self) -> Schema {
+        let mut schema = self.clone();
+        let mut keys: Vec<Option<Key>> = schema.keys.drain(..).map(Some).collect();
+        for key in keys.iter_mut().flatten() {
+            key.content.hide_personal();
+            if key.personal {
+                key.secret = true;
+                key.content.make_secret();
+            }
+            key.secret_placeholders.extend(&key.personal_placeholders);
+            key.secret_placeholders.sort_unstable();
+            key.secret_placeholders.dedup();
+        }
+        spread(&mut keys);
+        schema.keys = keys.into_iter().flatten().collect();
+        schema
+    }
+}
+
 /// Makes secret what comes from secrets, until nothing more follows: each round makes at
 /// least one placeholder, member or score secret, so there is an end.
-pub(crate) fn spread(keys: &mut [Option<Key>]) {
+pub(super) fn spread(keys: &mut [Option<Key>]) {
     let mut has_news = true;
     while has_news {
         has_news = false;

@@ -80,6 +80,11 @@ impl Keyspace {
         is_known && self.databases[db].faults(key).is_none()
     }
 
+    /// Whether nothing is known to be wrong with any row of a database.
+    pub(super) fn is_faultless(&self, db: usize) -> bool {
+        self.heeded.suspects.is_empty() && self.databases[db].faulty.is_empty()
+    }
+
     /// Whether something is known to be wrong with a row.
     pub fn is_faulty(&self, db: usize, key: &[u8]) -> bool {
         self.databases[db].faults(key).is_some()

@@ -133,6 +133,8 @@ enum Undo {
     Flushed(Box<Database>, Vec<PendingEnd>),
     /// A pending end of this number listed the row, which went.
     Unlisted(u64),
+    /// Nothing is left of the row that a pending end of this number had yet to take out.
+    Cleaned(u64),
 }
 
 /// What a step has taken away for good.
@@ -447,6 +449,11 @@ impl Journal {
     /// A row goes that the pending end of this number listed.
     pub(super) fn unlisted(&mut self, key: Key<'_>, number: u64) {
         self.push(key, Undo::Unlisted(number));
+    }
+
+    /// Nothing is left of a row that the pending end of this number had yet to take out.
+    pub(super) fn cleaned(&mut self, key: Key<'_>, number: u64) {
+        self.push(key, Undo::Cleaned(number));
     }
 
     /// The steps since a mark.

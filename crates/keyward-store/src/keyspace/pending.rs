@@ -9,11 +9,17 @@
 //! commands finish what they touch, as a part of their own unit, and no end is moved on by
 //! that: what is undone is hidden again. The log of changes tells of ends (`replay`).
 //!
+//! What is derived from companions that go is told by its key too (`derived`): a lookup names
+//! its source; a set whose sources all live with the row that went goes as a whole, once, and
+//! the end keeps in mind that it did, for what comes to it later is of others.
+//!
 //! Invariants: ends that may still be undone have `stands` unset, and are the last ones. A row
 //! that leaves its table leaves the end that lists it; undoing the one undoes the other.
 //! Not here: carrying the steps out (`governed` of the engine), what is large (the rule
 //! book).
 
+mod concerned;
+mod derived;
 mod hidden;
 mod replay;
 mod steps;
@@ -27,10 +33,11 @@ use crate::values::packed_limits::PackedLimits;
 use crate::values::row::{NewValue, Row};
 use crate::values::set::{self, Set};
 use crate::values::value::{Collection, ObjectMut, ObjectRef, Value};
+use concerned::Concerned;
 use keyward_resp::ArgBuf;
-use keyward_rules::{Cause, LargeEnd, Leavers, RuleBook};
+use keyward_rules::{Cause, LargeEnd, Leavers};
 use keyward_schema::KeyId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 pub use steps::EndCursor;
 
@@ -48,8 +55,9 @@ pub struct Pending {
     ends: VecDeque<PendingEnd>,
     /// The numbers of the ends of a key, in any database.
     by_key: BTreeMap<Box<[u8]>, Vec<u64>>,
-    /// How many of them are of members, and of deadlines.
+    /// How many of them are of members, of companions, and of deadlines.
     members: usize,
+    companions: usize,
     deadlines: usize,
     /// How many began since the log of changes began.
     begun: u64,
@@ -66,6 +74,7 @@ impl Default for Pending {
             ends: VecDeque::new(),
             by_key: BTreeMap::new(),
             members: 0,
+            companions: 0,
             deadlines: 0,
             begun: 0,
             undone_after: u64::MAX,
@@ -89,8 +98,10 @@ pub(super) struct PendingEnd {
     remains: Remains,
     /// How far ticks are.
     cursor: EndCursor,
-    /// Tables of which nothing can be said key by key before it is over.
-    beyond: Box<[KeyId]>,
+    /// The tables whose rows it concerns by way of others.
+    concerned: Concerned,
+    /// Derived rows of which nothing is left that the sources demanded which it ends.
+    cleaned: BTreeSet<Box<[u8]>>,
 }
 
 /// What is left to do.
@@ -115,14 +126,17 @@ pub struct Finish {
     pub is_followed: bool,
     /// Why the end began.
     pub cause: Cause,
+    /// The end by which a derived row goes that has nothing but what was demanded by rows that
+    /// it ends.
+    cleans: Option<u64>,
 }
 
 impl Pending {
     fn push(&mut self, end: PendingEnd) {
         match end.remains {
             Remains::Members { .. } => self.members += 1,
+            Remains::Companions { .. } => self.companions += 1,
             Remains::Deadlines { .. } => self.deadlines += 1,
-            Remains::Companions { .. } => {}
         }
         self.has_fresh |= !end.stands;
         self.by_key.entry(end.key.clone()).or_default().push(end.number);
@@ -134,8 +148,8 @@ impl Pending {
         let end = self.ends.remove(place)?;
         match end.remains {
             Remains::Members { .. } => self.members -= 1,
+            Remains::Companions { .. } => self.companions -= 1,
             Remains::Deadlines { .. } => self.deadlines -= 1,
-            Remains::Companions { .. } => {}
         }
         if let Some(numbers) = self.by_key.get_mut(&end.key) {
             numbers.retain(|number| *number != end.number);
@@ -162,7 +176,7 @@ impl Pending {
     }
 
     /// The ends of a key.
-    fn of<'a>(&'a self, db: usize, key: &[u8]) -> impl Iterator<Item = &'a PendingEnd> {
+    fn of<'a>(&'a self, db: usize, key: &[u8]) -> impl Iterator<Item = &'a PendingEnd> + use<'a> {
         let numbers = self.by_key.get(key).into_iter().flatten();
         let ends = numbers.filter_map(|number| self.place(*number));
         ends.map(|place| &self.ends[place]).filter(move |end| end.db == db)
@@ -310,7 +324,12 @@ impl Keyspace {
             let marker = replay::begins(&remains, number, &key);
             self.effects.insert((at, stands), db, marker.args().iter());
         }
-        let beyond = beyond(&book, table, &remains);
+        let concerned = match remains {
+            Remains::Companions { .. } => {
+                Concerned::by_companions(&book, table, self.is_faultless(db))
+            }
+            Remains::Members { .. } | Remains::Deadlines { .. } => Concerned::default(),
+        };
         self.pending.begun = self.pending.begun.max(number);
         let (key, cursor) = (key.into(), EndCursor::default());
         self.pending.push(PendingEnd {
@@ -322,7 +341,8 @@ impl Keyspace {
             stands,
             remains,
             cursor,
-            beyond,
+            concerned,
+            cleaned: BTreeSet::new(),
         });
     }
 
@@ -442,33 +462,6 @@ impl Keyspace {
             self.databases[key.db()].unlist_companion(key);
         }
     }
-}
-
-/// Tables whose rows may be concerned by way of others: those cannot be looked at key by key.
-fn beyond(book: &RuleBook, table: KeyId, remains: &Remains) -> Box<[KeyId]> {
-    let mut found: Vec<KeyId> = Vec::new();
-    let mut to_see: Vec<KeyId> = match remains {
-        Remains::Companions { .. } => book.traits(table).companions.to_vec(),
-        Remains::Members { .. } | Remains::Deadlines { .. } => Vec::new(),
-    };
-    let mut seen = to_see.clone();
-    while let Some(companion) = to_see.pop() {
-        let traits = book.traits(companion);
-        let ties = traits.dependents.iter().chain(&traits.source).chain(&traits.companions);
-        let own = traits.is_tied().then_some(companion);
-        for concerned in ties.copied().chain(own) {
-            if !found.contains(&concerned) {
-                found.push(concerned);
-            }
-        }
-        for next in &traits.companions {
-            if !seen.contains(next) {
-                seen.push(*next);
-                to_see.push(*next);
-            }
-        }
-    }
-    found.into()
 }
 
 fn set_of(row: &Row) -> Option<&Set> {

@@ -9,6 +9,7 @@ mod documented;
 mod grafana;
 mod metrics;
 mod prometheus;
+mod views;
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server, free_port};

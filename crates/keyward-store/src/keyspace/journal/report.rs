@@ -167,7 +167,7 @@ impl Keyspace {
     pub(in crate::keyspace) fn heeds_members(&self, db: DbIndex, table: TableIndex) -> bool {
         let database = &self.databases[db.number()];
         let governed = database.book().zip(database.pattern(table));
-        governed.is_some_and(|(book, table)| book.traits(table).is_tied() || book.observes_any())
+        governed.is_some_and(|(book, table)| book.heeds_leavers(table) || book.observes_any())
     }
 
     fn parts_of<'a>(&'a self, entry: RowSteps<'_>) -> Vec<Part<'a>> {
@@ -211,7 +211,8 @@ impl Journal {
     fn reported(&self, db: usize, step: usize) -> Option<TouchedRow> {
         let Step { row, undo, depth } = &self.steps[step];
         let row = self.rows[*row];
-        let concerns_rows = !matches!(undo, Undo::Flushed(..) | Undo::Unlisted(_));
+        let concerns_rows =
+            !matches!(undo, Undo::Flushed(..) | Undo::Unlisted(_) | Undo::Cleaned(_));
         (row.db.number() == db && *depth == self.depth && concerns_rows).then_some(row)
     }
 

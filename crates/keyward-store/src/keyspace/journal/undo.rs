@@ -157,6 +157,7 @@ impl Keyspace {
                     self.give_ends_back(ends);
                 }
                 Undo::Unlisted(number) => self.list_again(key, number),
+                Undo::Cleaned(number) => self.uncleaned(key.bytes, number),
             }
         }
         journal.rows.truncate(mark.rows);

@@ -7,7 +7,6 @@
 use super::{Finish, PendingEnd, Remains, holds, set_of};
 use crate::keyspace::Keyspace;
 use crate::tables::database::Database;
-use crate::values::hasher::TableIndex;
 use crate::values::set::Set;
 use keyward_rules::RuleBook;
 use keyward_schema::KeyId;
@@ -24,20 +23,6 @@ enum Fate {
 }
 
 impl Keyspace {
-    /// The number of the last end that has to be over before rows of this table can be
-    /// touched.
-    pub fn awaited_end(&self, db: usize, table: TableIndex) -> Option<u64> {
-        let pattern = self.databases[db].pattern(table)?;
-        let is_awaited = |end: &&PendingEnd| end.db == db && end.beyond.contains(&pattern);
-        self.pending.ends.iter().rev().find(is_awaited).map(|end| end.number)
-    }
-
-    /// The same, before rows of any table can be shown; zero if none has to be.
-    pub fn awaited_by_scans(&self) -> u64 {
-        let reaches_further = |end: &&PendingEnd| !end.beyond.is_empty();
-        self.pending.ends.iter().rev().find(reaches_further).map_or(0, |end| end.number)
-    }
-
     /// What is to be done before a key can be touched, as the ends that are pending have it.
     pub fn unfinished(&self, db: usize, key: &[u8]) -> Vec<Finish> {
         let mut found = Vec::new();
@@ -49,13 +34,10 @@ impl Keyspace {
         if self.pending.members > 0 && book.mirror_of(pattern).is_some() {
             self.stale_elements(book, pattern, (db, key.bytes), &mut found);
         }
-        if let Some(leader) = book.leader(pattern, key.bytes) {
-            let mut ends = self.pending.of(db, &leader);
-            if let Some(end) = ends.find(|end| holds(end.set(key.table), key.bytes)) {
-                found.push(end.finish(&[b"DEL", key.bytes]));
-            } else {
-                found.extend(self.redating(db, key.bytes));
-            }
+        self.going_sources(book, pattern, (db, key.bytes), &mut found);
+        if book.traits(pattern).leader.is_some() {
+            let going = self.going(db, key.bytes);
+            found.extend(going.or_else(|| self.redating(db, key.bytes)));
         }
         found
     }
@@ -158,7 +140,11 @@ impl Keyspace {
     pub fn hides(&self, db: usize, key: &[u8]) -> bool {
         let unfinished = self.unfinished(db, key);
         let does = |finish: &&Finish, name: &[u8]| finish.command.args().at(0) == name;
-        if unfinished.iter().any(|finish| does(&finish, b"DEL")) {
+        if unfinished.iter().any(|finish| finish.removes(key)) || self.going(db, key).is_some() {
+            return true;
+        }
+        let sources = unfinished.iter().filter(|finish| does(finish, b"DEL")).count();
+        if self.goes_with(db, key, sources) {
             return true;
         }
         let going = unfinished.iter().filter(|finish| does(finish, b"SREM")).count();
@@ -182,7 +168,16 @@ impl PendingEnd {
             command: words.iter().collect(),
             is_followed: !matches!(self.remains, Remains::Members { .. }),
             cause: self.cause,
+            cleans: None,
         }
+    }
+}
+
+impl Finish {
+    /// Whether it removes this key, rather than something that goes with it.
+    pub(super) fn removes(&self, key: &[u8]) -> bool {
+        let args = self.command.args();
+        args.at(0) == b"DEL" && args.at(1) == key
     }
 }
 

@@ -9,8 +9,10 @@
 use super::{PendingEnd, Remains};
 use crate::keyspace::Keyspace;
 use crate::tables::reclaim::Freeing;
+use crate::values::text::Text;
+use crate::values::value::{ObjectRef, Value};
 use keyward_resp::{ArgBuf, Args, number};
-use keyward_rules::{Cause, LargeEnd, Leavers};
+use keyward_rules::{Cause, Entry, Holds, LargeEnd, Leavers};
 use std::rc::Rc;
 
 /// The first of the words by which the log tells of ends.
@@ -78,13 +80,47 @@ impl Keyspace {
         self.begin(db, end, left, (Cause::Expiry, true), (number, None));
     }
 
-    /// The log is about to write a key: what an end lists of it was gone before.
-    pub fn replay_write(&mut self, db: usize, key: &[u8]) {
+    /// Plain commands that take out of derived rows what a row demanded which an end lists, and
+    /// which the log is about to write: it was gone before, with all of that. Where the server
+    /// was killed amid the end, the log does not say so.
+    pub fn replay_loss(&self, db: usize, key: &[u8]) -> Vec<ArgBuf> {
+        let database = &self.databases[db];
+        let pattern = database.pattern(database.table_of(key));
+        let (Some(book), Some(pattern)) = (database.book(), pattern) else { return Vec::new() };
+        if !self.going(db, key).is_some_and(|finish| finish.removes(key)) {
+            return Vec::new();
+        }
+        let Some(row) = database.find_of(pattern, key) else { return Vec::new() };
+        let removal = |entry: Entry| -> Option<ArgBuf> {
+            let derived = database.find_of(entry.table, &entry.key)?;
+            let name: &[u8] = match derived.value() {
+                Value::Object(ObjectRef::Set(_)) => b"SREM",
+                Value::Object(ObjectRef::ZSet(_)) => b"ZREM",
+                Value::Object(_) => return None,
+                value => {
+                    let is_its = |text: Text<'_>| text.as_bytes() == entry.member;
+                    let goes = entry.holds == Holds::Value || Text::of(value).is_some_and(is_its);
+                    return goes.then(|| [b"DEL".as_slice(), &entry.key].iter().collect());
+                }
+            };
+            Some([name, &entry.key, &entry.member].iter().collect())
+        };
+        book.lost_with(pattern, key, &*row).into_iter().filter_map(removal).collect()
+    }
+
+    /// The log is about to write a key, or to remove it: what an end lists of it was gone
+    /// before.
+    pub fn replay_write(&mut self, db: usize, key: &[u8], is_removed: bool) {
         if !self.has_pending() {
             return;
         }
         let unfinished = self.unfinished(db, key);
-        if unfinished.iter().any(|finish| finish.command.args().at(0) == b"DEL") {
+        let of_it = || unfinished.iter().filter(|finish| finish.removes(key));
+        let cleaning: Vec<u64> = of_it().filter_map(|finish| finish.cleans).collect();
+        if !cleaning.is_empty() {
+            let key = self.key_in(db, key);
+            self.replay_derived(key, &cleaning, is_removed);
+        } else if of_it().next().is_some() {
             let key = self.key_in(db, key);
             self.unlist(key);
             if let Some(row) = self.take_row(key) {

@@ -50,7 +50,7 @@ impl Keyspace {
     /// rows of others than their own tables can be shown, or all of them.
     pub fn pending_up_to(&self, number: u64, is_all: bool) -> Vec<u64> {
         let ends = self.pending.ends.iter().take_while(|end| end.number <= number);
-        let ends = ends.filter(|end| is_all || !end.beyond.is_empty());
+        let ends = ends.filter(|end| is_all || !end.is_told_by_keys());
         ends.map(|end| end.number).collect()
     }
 
@@ -116,6 +116,9 @@ impl Keyspace {
         if args.at(0) == b"DEL" {
             let key = self.key_in(finish.db, args.at(1));
             self.unlist(key);
+            if let Some(number) = finish.cleans {
+                self.clean(key, number);
+            }
         }
     }
 }

@@ -1,0 +1,75 @@
+//! RENAME, COPY and MOVE of mirrored sets, judged by their length.
+//!
+//! A set that comes to a key with mirrors brings an element to one of them for each of its
+//! members. One that leaves such a key lives on elsewhere, so that what its mirrors lose has to
+//! be written down member by member. More than `max_fanout` are refused before anything is
+//! done, and the refusal takes no longer than any other, whatever the key held that the set was
+//! to come to.
+//! Not here: what else is wrong with it, which the book finds by its effect.
+
+use super::breaches::refused;
+use super::discretion::Call;
+use super::policy::{self, Relocation};
+use crate::engine::context::{Ctx, Outcome};
+use keyward_resp::number;
+use keyward_rules::{Refusal, RowType, View as _};
+
+/// Refuses a command that would bring more elements to mirrors than one may, or take more away.
+#[inline]
+pub(super) fn judge(ctx: &mut Ctx<'_>) -> Outcome {
+    match policy::relocation(ctx.command, ctx.args) {
+        None => Ok(()),
+        Some(relocation) => judge_length(ctx, &relocation),
+    }
+}
+
+#[cold]
+fn judge_length(ctx: &mut Ctx<'_>, relocation: &Relocation<'_>) -> Outcome {
+    let to_db = match relocation.db {
+        None => Some(ctx.db),
+        Some(text) => number::parse_i64(text).and_then(|db| usize::try_from(db).ok()),
+    };
+    // Redis's own errors come first, and it may be that nothing is to be done.
+    let Some(to_db) = to_db.filter(|db| *db < ctx.keys.database_count()) else { return Ok(()) };
+    if (to_db, relocation.to) == (ctx.db, relocation.from) {
+        return Ok(());
+    }
+    let row_of = |db: usize, key: &[u8]| {
+        let sight = ctx.keys.sight(db);
+        let row = sight.row(key).expect("the engine shows all it has at once");
+        row.map(|row| (row.row_type(), row.len() as u64))
+    };
+    let Some((RowType::Set, members)) = row_of(ctx.db, relocation.from) else { return Ok(()) };
+    let Some((db, refusal)) = too_many(ctx, relocation, to_db, members) else { return Ok(()) };
+    if !relocation.replaces && row_of(to_db, relocation.to).is_some() {
+        return Ok(());
+    }
+    let call = Some(Call::of(ctx));
+    Err(refused(&mut ctx.stage().at(db), call, &refusal))
+}
+
+/// Why so many members are too many to come there, or to leave, and by which database's schema.
+fn too_many(
+    ctx: &Ctx<'_>,
+    relocation: &Relocation<'_>,
+    to_db: usize,
+    members: u64,
+) -> Option<(usize, Refusal)> {
+    if let Some(book) = ctx.keys.book_of(to_db)
+        && let Some(mirror) = book.table_of(relocation.to).and_then(|to| book.mirror_of(to))
+        && book.is_enforced(mirror)
+        && members > book.schema().key(mirror).max_fanout
+    {
+        return Some((to_db, book.refuse_fanout(mirror, Some(members))));
+    }
+    if relocation.leaves
+        && let Some(book) = ctx.keys.book_of(ctx.db)
+        && let Some(table) = book.table_of(relocation.from)
+        && let Some(mirror) = book.mirror_of(table)
+        && book.is_enforced(mirror)
+        && members > book.schema().key(mirror).max_fanout
+    {
+        return Some((ctx.db, book.refuse_taking_away(table, relocation.from, members)));
+    }
+    None
+}
