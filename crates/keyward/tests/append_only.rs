@@ -1,6 +1,6 @@
 //! The append-only file: what was acknowledged is there again, both ways with a real Redis.
 
-use keyward_resp::Frame;
+use keyward_resp::{Frame, push_request};
 use keyward_testkit::{Client, Random, Server, call, wait_until};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -230,6 +230,22 @@ fn a_single_file_of_older_versions_is_taken_over() {
     call(&mut server.client(), "DEBUG LOADAOF");
     assert_eq!(text(&call(&mut server.client(), "GET a")), "2");
     assert!(file(directory.path(), "appendonly.aof").exists());
+}
+
+/// Redis before 7 logged scripts as such.
+#[test]
+fn scripts_of_an_old_file_are_carried_out_where_a_replica_loads_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut log = Vec::new();
+    for words in
+        [["SET", "foo", "100", ""], ["EVAL", "redis.call('incrby', KEYS[1], 2)", "1", "foo"]]
+    {
+        push_request(&mut log, words.iter().filter(|word| !word.is_empty()));
+    }
+    fs::write(directory.path().join("appendonly.aof"), log).expect("a file");
+    let nobody = ["--replicaof", "127.0.0.1 1", "--replica-serve-stale-data", "yes"];
+    let server = keyward(directory.path(), &nobody);
+    assert_eq!(text(&call(&mut server.client(), "GET foo")), "102");
 }
 
 #[test]

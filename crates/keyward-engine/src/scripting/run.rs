@@ -75,11 +75,13 @@ pub(super) fn run_program(
     access: Access,
 ) -> Outcome {
     let allows_stale = |flags: ScriptFlags| flags.has(ScriptFlag::AllowStale);
-    if program.flags.is_none_or(|flags| !allows_stale(flags)) && ctx.shared.is_stale() {
+    // What the primary has run is to be run here too, and what an old append-only file has.
+    let is_obeyed = ctx.session.is_primary || ctx.shared.is_loading;
+    let waits = program.flags.is_none_or(|flags| !allows_stale(flags)) && !ctx.shared.is_loading;
+    if waits && ctx.shared.is_stale() {
         return Err(WireError::MasterDown);
     }
-    // What the primary has run is to be run here too.
-    let is_read_only = ctx.shared.is_read_only() && !ctx.session.is_primary;
+    let is_read_only = ctx.shared.is_read_only() && !is_obeyed;
     let states = (is_read_only, ctx.shared.replicas.are_too_few);
     let access = granted_access(program.flags, access, states)?;
     if matches!(ctx.mode, Mode::Checked) {
@@ -178,7 +180,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
         if may_write && self.access == Access::ReadOnly {
             return Err(WireError::Err("Write commands are not allowed from read-only scripts."));
         }
-        let is_obeyed = self.ctx.session.is_primary;
+        let is_obeyed = self.ctx.session.is_primary || self.ctx.shared.is_loading;
         if command.flags.has(Flag::Write) && self.ctx.shared.is_read_only() && !is_obeyed {
             return Err(WireError::ReadOnlyReplica);
         }
