@@ -28,9 +28,12 @@ impl Keyspace {
         let database = &self.databases[db];
         let pattern = database.pattern(database.table_of(key))?;
         let by_elements = |end: &PendingEnd| end.concerned.by_elements.contains(&pattern);
+        // What comes to a set that follows others may name a row that is going, whose end would
+        // take it out again before it is judged.
+        let follows = database.book().is_some_and(|book| book.follows(pattern));
         let has_many = || {
             let row = database.find_of(pattern, key);
-            row.is_some_and(|row| row.len() > FEW_ELEMENTS)
+            follows || row.is_some_and(|row| row.len() > FEW_ELEMENTS)
         };
         let is_awaited = |end: &&PendingEnd| {
             end.db == db
