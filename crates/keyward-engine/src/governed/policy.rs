@@ -107,8 +107,6 @@ pub(super) struct Relocation<'a> {
     pub(super) db: Option<&'a [u8]>,
     /// Whether it takes the place of another.
     pub(super) replaces: bool,
-    /// Whether it leaves where it is.
-    pub(super) leaves: bool,
 }
 
 /// What a command takes elsewhere; `None` if nothing, or if Redis does not accept its options.
@@ -121,15 +119,15 @@ pub(super) fn relocation<'a>(command: &Command, args: Args<'a>) -> Option<Reloca
     match command.id {
         Rename | RenameNx => {
             let replaces = command.id == Rename;
-            Some(Relocation { from, to: second, db: None, replaces, leaves: true })
+            Some(Relocation { from, to: second, db: None, replaces })
         }
         Move => {
             let db = Some(second);
-            Some(Relocation { from, to: from, db, replaces: false, leaves: true })
+            Some(Relocation { from, to: from, db, replaces: false })
         }
         Copy => {
             let to = second;
-            let mut copied = Relocation { from, to, db: None, replaces: false, leaves: false };
+            let mut copied = Relocation { from, to, db: None, replaces: false };
             let mut options = args::Options::new(args, 3);
             while let Some(word) = options.next() {
                 match word {
@@ -495,7 +493,6 @@ mod tests {
                 to: to.as_bytes(),
                 db: db.map(str::as_bytes),
                 replaces,
-                leaves: !call.starts_with("COPY"),
             });
             assert_eq!(relocation(command, args.args()), expected, "{call}");
         }

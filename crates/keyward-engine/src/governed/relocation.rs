@@ -1,10 +1,10 @@
 //! RENAME, COPY and MOVE of mirrored sets, judged by their length.
 //!
 //! A set that comes to a key with mirrors brings an element to one of them for each of its
-//! members. One that leaves such a key lives on elsewhere, so that what its mirrors lose has to
-//! be written down member by member. More than `max_fanout` are refused before anything is
-//! done, and the refusal takes no longer than any other, whatever the key held that the set was
-//! to come to.
+//! members. More than `max_fanout` are refused before anything is done, and the refusal takes no
+//! longer than any other, whatever the key held that the set was to come to. One that leaves for
+//! a key without mirrors lives on there, so that what its mirrors lose is written down member by
+//! member: in one step, as long as the set.
 //! Not here: what else is wrong with it, which the book finds by its effect.
 
 use super::breaches::refused;
@@ -14,7 +14,7 @@ use crate::engine::context::{Ctx, Outcome};
 use keyward_resp::number;
 use keyward_rules::{Refusal, RowType, View as _};
 
-/// Refuses a command that would bring more elements to mirrors than one may, or take more away.
+/// Refuses a command that would bring more elements to mirrors than one may.
 #[inline]
 pub(super) fn judge(ctx: &mut Ctx<'_>) -> Outcome {
     match policy::relocation(ctx.command, ctx.args) {
@@ -48,7 +48,7 @@ fn judge_length(ctx: &mut Ctx<'_>, relocation: &Relocation<'_>) -> Outcome {
     Err(refused(&mut ctx.stage().at(db), call, &refusal))
 }
 
-/// Why so many members are too many to come there, or to leave, and by which database's schema.
+/// Why so many members are too many to come there, and by which database's schema.
 fn too_many(
     ctx: &Ctx<'_>,
     relocation: &Relocation<'_>,
@@ -61,15 +61,6 @@ fn too_many(
         && members > book.schema().key(mirror).max_fanout
     {
         return Some((to_db, book.refuse_fanout(mirror, Some(members))));
-    }
-    if relocation.leaves
-        && let Some(book) = ctx.keys.book_of(ctx.db)
-        && let Some(table) = book.table_of(relocation.from)
-        && let Some(mirror) = book.mirror_of(table)
-        && book.is_enforced(mirror)
-        && members > book.schema().key(mirror).max_fanout
-    {
-        return Some((ctx.db, book.refuse_taking_away(table, relocation.from, members)));
     }
     None
 }

@@ -144,17 +144,6 @@ impl RuleBook {
         )
     }
 
-    /// A command would take a mirrored set elsewhere, and so many elements out of its mirrors.
-    pub fn refuse_taking_away(&self, table: KeyId, key: &[u8], count: u64) -> Refusal {
-        let mirror = self.mirror_of(table).unwrap_or(table);
-        let problem = format!(
-            "has {count} members, and one command may take a mirrored set of at most {} elsewhere \
-             (max_fanout); copy and delete it",
-            self.schema().key(mirror).max_fanout
-        );
-        self.refuse(table, key, Reason::Size, problem)
-    }
-
     /// A command would bring too many entries to a derived key: so many, if that is known.
     pub fn refuse_fanout(&self, table: KeyId, count: Option<u64>) -> Refusal {
         let declared = self.schema().key(table);
