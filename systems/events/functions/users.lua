@@ -46,9 +46,6 @@ local function sign_in(keys, args)
   add(fields, 'ip_address', args[5])
   add(fields, 'user_agent', args[6])
   redis.call('HSET', keys[1], unpack(fields))
-  if redis.call('EXISTS', keys[1]) == 0 then
-    return redis.error_reply('SESSION_OVER it began more than 24 hours ago')
-  end
   return 'signed_in'
 end
 
