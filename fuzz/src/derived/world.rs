@@ -180,12 +180,17 @@ impl Stage {
         bulks(&reply).get(1).unwrap_or_else(|| panic!("no plan: {reply}")).clone()
     }
 
-    /// Puts a plan in force, or the same schema planned anew if rows were exchanged.
+    /// Puts a plan in force, or the same schema planned anew if rows were exchanged, or came of
+    /// which it did not tell.
     fn apply(&mut self, plan: &str, meanwhile: &[Step]) {
         let mut reply = self.await_reply(&["KEYWARD", "SCHEMA", "APPLY", plan], &[]);
         if let Some((_, count)) = reply.split_once("say DESTROY ") {
             let words = ["KEYWARD", "SCHEMA", "APPLY", plan, "DESTROY", count.trim_end()];
             reply = self.await_reply(&words, meanwhile);
+        }
+        if let Some((_, told)) = reply.split_once("say KEYWARD SCHEMA APPLY ") {
+            let told = told.split_whitespace().next().unwrap_or_default().to_owned();
+            return self.apply(&told, &[]);
         }
         if reply.contains("make another one") {
             let again = self.plan(SCHEMA, &[]);

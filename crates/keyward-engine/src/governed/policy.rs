@@ -409,7 +409,8 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_waits_for_redis_own_error_but_of_migrate_and_of_what_sets_or_makes_long_strings() {
+    fn a_refusal_waits_for_redis_own_error_but_of_migrate_functions_and_what_sets_or_makes_long_strings()
+     {
         let none = ArgBuf::new();
         let is_untried =
             |command: &&Command| tried_before_refusal(command, none.args()) != Tried::Whole;
@@ -418,7 +419,7 @@ mod tests {
         let setting = ["getset", "mset", "msetnx", "psetex", "set", "setex", "setnx"];
         let untried: Vec<&str> =
             untried.into_iter().filter(|name| !setting.contains(name)).collect();
-        assert_eq!(untried, ["migrate"]);
+        assert_eq!(untried, ["migrate", "fcall", "fcall_ro"]);
         for (call, tried) in [
             ("SET k v EX 10", Tried::Nothing),
             ("SET k v get", Tried::Type),

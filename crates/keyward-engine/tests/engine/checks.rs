@@ -183,11 +183,11 @@ fn a_new_check_finds_misfits_that_are_kept_until_their_fields_are_written() {
         listed.contains("event:1: breaks registered <= capacity: registered is 5, capacity is 3"),
         "{listed}"
     );
-    shop.check(&[("HSET event:1 note x", ":1"), ("EXPIRE event:2 5", "-SCHEMA event:2: lives until it is deleted (ttl = \"none\") and takes no lifetime (test/keyward.toml:7)")]);
+    shop.check(&[("HSET event:1 note x", ":1"), ("EXPIRE event:2 5", "-SCHEMA event:2: lives until it is deleted (ttl = \"none\") and takes no lifetime (test/keyward.toml as applied:7)")]);
     refused(
         &mut shop,
         "HSET event:1 registered 4",
-        "event:1: breaks registered <= capacity: registered is 4, capacity is 3 (test/keyward.toml:8",
+        "event:1: breaks registered <= capacity: registered is 4, capacity is 3 (test/keyward.toml as applied:8",
     );
     shop.check(&[("HSET event:1 registered 3", ":0"), ("KEYWARD MISFITS COUNT 100", "*2 $1 0 *0")]);
 }
