@@ -279,11 +279,13 @@ impl Link {
         Turn::Copied
     }
 
-    /// The snapshot is wanted no more.
-    pub(crate) fn abandon(&mut self, node: &mut Node) {
-        if matches!(self.stage, Stage::Loading { .. }) {
+    /// The snapshot is wanted no more; whether some of it was loaded.
+    pub(crate) fn abandon(&mut self, node: &mut Node) -> bool {
+        let is_loading = matches!(self.stage, Stage::Loading { .. });
+        if is_loading {
             node.test.engine.abandon_copy();
         }
+        is_loading
     }
 
     fn begin_following(&mut self, node: &mut Node) {

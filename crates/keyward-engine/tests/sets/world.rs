@@ -302,7 +302,10 @@ impl World {
         if !std::mem::take(&mut link.has_replica) || !node.is_up {
             return;
         }
-        link.abandon(node);
+        if link.abandon(node) {
+            // It has thrown everything away for what it does not get.
+            node.proofs.clear();
+        }
         if let Stage::Following(client) = link.stage {
             node.test.engine.disconnect(client);
         }
