@@ -51,6 +51,19 @@ fn check_has_nothing_to_say() {
     }
 }
 
+/// The table of `systems/README.md` has each system's database, patterns and functions.
+#[test]
+fn the_table_of_all_systems_is_that_of_their_schemas() {
+    let page = String::from_utf8(read(".", "README.md")).expect("text");
+    for (system, ..) in SYSTEMS {
+        let schema = schema(system);
+        let (db, keys, functions) = (schema.keyspace.db, schema.keys.len(), schema.functions.len());
+        let row =
+            page.lines().find(|line| line.starts_with(&format!("| [{system}]"))).expect("a row");
+        assert!(row.ends_with(&format!(" | {db} | {keys} | {functions} |")), "{row}");
+    }
+}
+
 #[test]
 fn every_pattern_of_the_documents_is_there_and_has_cases() {
     let mut total = 0;
