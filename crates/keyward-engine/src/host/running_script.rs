@@ -40,6 +40,10 @@ pub trait RunningScript {
     /// A client that came meanwhile goes.
     fn disconnect(&mut self, client: ClientId);
 
+    /// A client's connection is over, and is closed after the script: if it is a replica's, the
+    /// script sees that it has gone.
+    fn lose(&mut self, client: ClientId);
+
     /// Whether what a client sends is answered now. It is not if this is the script's own
     /// client, or one that waits.
     fn is_open_to(&self, client: ClientId) -> bool;

@@ -67,6 +67,12 @@ impl RunningScript for Running<'_> {
         self.shared.disconnect(self.keys, client);
     }
 
+    fn lose(&mut self, client: ClientId) {
+        if self.shared.replicas.get(client).is_some() {
+            self.shared.replicas.remove(client, self.keys.now_ms());
+        }
+    }
+
     fn is_open_to(&self, client: ClientId) -> bool {
         self.shared.sessions.get(client).is_some_and(|session| !session.is_waiting())
     }

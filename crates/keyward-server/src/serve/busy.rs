@@ -171,6 +171,10 @@ impl Desk<'_> {
         let Ok(count) = socket.peek(&mut input) else {
             return (progress, Vec::new());
         };
+        if count == 0 {
+            self.script.lose(client);
+            return (progress, Vec::new());
+        }
         let mut parser = RequestParser::new();
         let mut batch = Batch::new();
         let parsed = parser.parse(&mut input, &RequestLimits::default(), &mut batch);

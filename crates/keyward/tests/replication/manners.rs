@@ -32,6 +32,24 @@ fn a_replica_that_sends_what_is_replied_to_is_disconnected() {
 }
 
 #[test]
+fn a_script_that_keeps_the_server_busy_sees_that_a_replica_has_gone() {
+    let primary = Node::keyward(&["--busy-reply-threshold", "10"]);
+    let follower = Follower::of(&primary);
+    wait_until(|| primary.info("connected_slaves") == "1");
+    let mut client = primary.client();
+    let script = "redis.call('SET', 'seen', 'begun') \
+                  repeat local told = redis.call('INFO', 'replication') \
+                  until told:find('connected_slaves:0') \
+                  redis.call('SET', 'seen', 'gone') return 1";
+    let waits = std::thread::spawn(move || client.call(&["EVAL", script, "1", "seen"]));
+    wait_until(|| matches!(primary.call("PING"), Frame::Error(text) if text.starts_with(b"BUSY")));
+    drop(follower);
+    assert_eq!(waits.join().expect("it ends").expect("a reply"), Frame::Integer(1));
+    assert_eq!(primary.call("GET seen"), Frame::Bulk(b"gone".to_vec()));
+    assert_eq!(primary.info("connected_slaves"), "0");
+}
+
+#[test]
 fn a_replica_sends_its_primary_no_replies() {
     let stream = stream_of(&[
         &["SELECT", "0"],
