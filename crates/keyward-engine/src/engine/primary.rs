@@ -117,8 +117,9 @@ impl Shared {
         self.primary = Some(Box::new(primary));
         keys.follow(true);
         self.listen(keys);
+        // Those who follow this server stay: they have to ask anew only if its history goes on
+        // under another id, or ends.
         self.count_good_replicas(now_ms);
-        self.close_replicas();
         for client in self.sessions.ids() {
             let session = self.sessions.get_mut(client);
             if let Some(session) = session.filter(|session| session.blocked.is_some()) {

@@ -229,6 +229,8 @@ fn a_restart_goes_on_where_it_was() {
         call(&mut client, "SELECT 7");
         call(&mut client, "SET seventh 1");
         primary.wait_for(&replica);
+        // A server does not end while it writes its first append-only file.
+        wait_until(|| replica.info("aof_rewrite_in_progress") == "0");
         replica.end();
         call(&mut client, "SET more 1");
         call(&mut client, "SET due 1 PX 10");
