@@ -220,6 +220,34 @@ fn chains_pass_on_what_comes() {
 }
 
 #[test]
+fn who_is_told_to_follow_another_keeps_its_own_replicas_until_rows_change() {
+    let (first, other) = (Node::keyward(&[]), Node::keyward(&[]));
+    let second = Node::keyward_of(&first, &[]);
+    let third = Node::keyward_of(&second, &[]);
+    first.call("SET a 1");
+    second.wait_for(&third);
+    let unreachable = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = unreachable.local_addr().expect("an address").port();
+    drop(unreachable);
+    second.follow_at(port);
+    // Longer than it takes to notice a connection that was closed.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(second.info("connected_slaves"), "1");
+    assert_eq!(third.info("master_link_status"), "up");
+    second.follow(&first);
+    first.call("SET b 1");
+    wait_until(|| third.call("GET b") == Frame::Bulk(b"1".to_vec()));
+    assert_eq!(first.syncs(), ["1", "1", "0"]);
+    assert_eq!(second.syncs(), ["1", "0", "0"], "the third was not disconnected");
+    // Another server has other rows: they have to ask for them.
+    other.call("SET c 1");
+    second.follow(&other);
+    wait_until(|| third.call("GET c") == Frame::Bulk(b"1".to_vec()));
+    assert_eq!(third.call("EXISTS a"), Frame::Integer(0));
+    assert_eq!(second.syncs()[0], "2");
+}
+
+#[test]
 fn a_restart_goes_on_where_it_was() {
     for appendonly in ["no", "yes"] {
         let primary = Node::redis(&[]);
