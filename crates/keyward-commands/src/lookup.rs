@@ -92,7 +92,7 @@ pub fn find(args: Args<'_>) -> Result<&'static Command, WireError> {
 }
 
 /// As [`find`], with a search of its own for top-level names.
-#[inline]
+#[inline(always)]
 pub(crate) fn call_of(
     args: Args<'_>,
     lookup: impl Fn(&[u8]) -> Option<&'static Command>,

@@ -87,13 +87,13 @@ impl Names {
     }
 
     /// As [`crate::find`], by these names.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, args: Args<'_>) -> Result<&'static Command, WireError> {
         call_of(args, |name| self.lookup(name))
     }
 
     /// As [`crate::resolve`], by these names.
-    #[inline]
+    #[inline(always)]
     pub fn resolve(&self, args: Args<'_>) -> Result<&'static Command, WireError> {
         self.find(args)?.check_arity(args)
     }

@@ -370,8 +370,15 @@ impl Engine {
     }
 
     /// What follows a command, transaction or script: those who waited go on.
-    #[inline]
+    #[inline(always)]
     fn after_unit(&mut self, host: &mut dyn Host) {
+        let is_awaited = self.keys.changes.waiting.count() > 0;
+        if is_awaited | self.keys.has_suspects(2 * SUSPECTS_AT_ONCE) {
+            self.follow_unit(host);
+        }
+    }
+
+    fn follow_unit(&mut self, host: &mut dyn Host) {
         if self.keys.has_suspects(2 * SUSPECTS_AT_ONCE) {
             self.keys.look_at_some_suspects(SUSPECTS_AT_ONCE);
         }

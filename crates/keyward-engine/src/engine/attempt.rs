@@ -24,14 +24,14 @@ fn run_logged(ctx: &mut Ctx<'_>, handler: impl FnOnce(&mut Ctx<'_>) -> Outcome) 
     ctx.keys.effects.begin_command();
     let dirty = ctx.keys.changes.dirty;
     let outcome = handler(ctx);
-    if ctx.keys.changes.dirty != dirty {
+    if ctx.keys.changes.dirty != dirty && ctx.keys.effects.is_listening() {
         log_as_called(ctx);
     }
     outcome
 }
 
 /// Logs the command as it was called, but for its name: that is Redis's.
-#[inline]
+#[inline(never)]
 fn log_as_called(ctx: &mut Ctx<'_>) {
     let db = ctx.db;
     if ctx.shared.names.are_plain() {

@@ -120,7 +120,9 @@ impl Prepared {
             let mut position = legacy.first;
             while position <= last && count < KEYS_MAX {
                 let key = keys.key_in(db, args.at(position as usize));
-                self.known.resize(start + position as usize, UNKNOWN);
+                while self.known.len() < start + position as usize {
+                    self.known.push(UNKNOWN);
+                }
                 self.known.push(Known { hash: key.hash, table: key.table, may_be_packed: false });
                 keys.prefetch_bucket(key);
                 count += 1;

@@ -5,7 +5,7 @@
 //! Not here: what a handler sees (`context`), which is whose (`dispatch`).
 
 use crate::engine::attempt::attempt;
-use crate::engine::context::{Ctx, Ending, Mode};
+use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::observers;
 use crate::governed;
 use keyward_commands::{Command, CommandId};
@@ -35,6 +35,23 @@ pub(crate) fn call(
 #[inline]
 pub(crate) fn run(ctx: &mut Ctx<'_>) {
     let begun_ns = ctx.shared.stats.clock_ns;
+    // One branch for all that is not the plain way.
+    let is_plain = !(ctx.session.no_touch | ctx.keys.is_governed() | ctx.keys.is_replaying());
+    let outcome = if is_plain { attempt(ctx) } else { run_specially(ctx) };
+    if let Err(error) = outcome {
+        error.write_to(&mut ctx.reply);
+        ctx.shared.stats.errors.count(error.code());
+        ctx.ending = Ending::Failed;
+    }
+    let has_news = !ctx.keys.changes.news.is_empty() || ctx.shared.is_observed();
+    if has_news {
+        tell_others(ctx);
+    }
+    count(ctx, begun_ns);
+}
+
+/// Runs the command under a schema, for a client that leaves no traces, or out of the log.
+fn run_specially(ctx: &mut Ctx<'_>) -> Outcome {
     // What such a client does is no use of a row, unless it says so by TOUCH.
     let held =
         ctx.session.no_touch.then(|| ctx.keys.hold_marks(ctx.command.id != CommandId::Touch));
@@ -50,16 +67,7 @@ pub(crate) fn run(ctx: &mut Ctx<'_>) {
     if let Some(before) = held {
         ctx.keys.hold_marks(before);
     }
-    if let Err(error) = outcome {
-        error.write_to(&mut ctx.reply);
-        ctx.shared.stats.errors.count(error.code());
-        ctx.ending = Ending::Failed;
-    }
-    let has_news = !ctx.keys.changes.news.is_empty() || ctx.shared.is_observed();
-    if has_news {
-        tell_others(ctx);
-    }
-    count(ctx, begun_ns);
+    outcome
 }
 
 /// Tells others what the command has done to keys, unless it may still be undone, and those

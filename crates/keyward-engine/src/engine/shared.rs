@@ -270,8 +270,21 @@ impl Shared {
 
     /// Whether a client that has the right to a command may send it now, as far as its own
     /// state and that of the server say.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_state(&self, session: &Session, command: &'static Command) -> Outcome {
+        // One branch for all of it: mostly there is nothing that could refuse a command.
+        let is_usual = self.write_refusal.is_none()
+            & session.transaction.is_none()
+            & !self.replicas.are_too_few
+            & self.primary.is_none()
+            & session.subscriptions.is_empty()
+            & !self.is_loading
+            & !session.is_monitor
+            & !session.is_replica;
+        if is_usual { Ok(()) } else { self.check_unusual_state(session, command) }
+    }
+
+    fn check_unusual_state(&self, session: &Session, command: &'static Command) -> Outcome {
         // Redis refuses PING too, so that whoever watches the server notices.
         if let Some(refusal) = &self.write_refusal
             && (transaction::writes(session, command) || command.id == CommandId::Ping)

@@ -241,11 +241,14 @@ impl Keyspace {
     }
 
     /// Remembers that a row which others depend on may end sooner than known.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_source_deadline(&mut self, key: Key<'_>) {
-        if self.governed == 0 || key.table == TableIndex::PLAIN {
-            return;
+        if self.governed > 0 && key.table != TableIndex::PLAIN {
+            self.note_deadline_of(key);
         }
+    }
+
+    fn note_deadline_of(&mut self, key: Key<'_>) {
         let db = &self.databases[key.db()];
         let leads = db.leads(key.table);
         if leads && let Some(deadline) = db.table(key).deadline_of(key) {

@@ -285,6 +285,7 @@ impl Table {
     }
 
     /// Captures all of the row at a spot, however large.
+    #[inline]
     pub(crate) fn capture_whole(&mut self, spot: Spot) {
         if let Some(capture) = &mut self.capture {
             capture.leaving(self.rows.at_mut(spot), self.epoch);
@@ -293,7 +294,14 @@ impl Table {
 
     /// Lets a snapshot keep the large collection of a key, if it has yet to capture it: the
     /// row is about to be freed. What is left of it is empty.
+    #[inline(always)]
     pub(crate) fn yield_large(&mut self, key: Key<'_>) {
+        if self.capture.is_some() {
+            self.yield_to_capture(key);
+        }
+    }
+
+    fn yield_to_capture(&mut self, key: Key<'_>) {
         let (Some(capture), Some(spot)) =
             (&mut self.capture, self.rows.locate(key.hash, |row| row.key() == key.bytes))
         else {

@@ -139,11 +139,13 @@ impl<'a> Code<'a> {
         usize::from(self.head_bytes) + self.body.len()
     }
 
+    #[inline(always)]
     fn head(&self) -> &[u8] {
         &self.head[..usize::from(self.head_bytes)]
     }
 
     /// Writes the encoding to the beginning of `room`; answers the rest of it.
+    #[inline]
     pub fn write_to<'r>(&self, room: &'r mut [u8]) -> &'r mut [u8] {
         let (head, room) = room.split_at_mut(self.head().len());
         head.copy_from_slice(self.head());

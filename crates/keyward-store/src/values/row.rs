@@ -150,8 +150,15 @@ impl Row {
     }
 
     /// Copies bytes into the row's body.
+    #[inline]
     fn write(&mut self, offset: usize, bytes: &[u8]) {
-        assert!(offset + bytes.len() <= self.layout().size(), "a write stays within its row");
+        self.write_within(self.layout(), offset, bytes);
+    }
+
+    /// As `write`, where the layout of the row is known.
+    #[inline(always)]
+    fn write_within(&mut self, layout: Layout, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= layout.size(), "a write stays within its row");
         // SAFETY: within the allocation by the assertion; a caller's slice never
         // overlaps it, for no shared borrow of the row can exist beside `&mut self`.
         unsafe {
@@ -311,19 +318,19 @@ impl Row {
     /// If the text is longer than `BYTES_MAX`.
     pub fn replace(&mut self, value: NewValue<'_>, deadline: Option<i64>) {
         let head = self.head();
+        let layout = self.layout();
         let same_deadline = head.has_deadline() == deadline.is_some();
         match value {
             NewValue::Text(text)
                 if same_deadline
                     && head.kind() == KIND_TEXT
-                    && head.layout(stored_length(text.len())) == self.layout() =>
+                    && head.layout(stored_length(text.len())) == layout =>
             {
-                self.write(head.text_at(), text);
+                self.write_within(layout, head.text_at(), text);
                 self.set_text_bytes(stored_length(text.len()));
-                self.set_head(Head { flags: head.flags & !EDITED, ..head });
             }
             NewValue::Int(number) if same_deadline && head.kind() == KIND_INT => {
-                self.write(BODY_AT, &number.to_ne_bytes());
+                self.write_within(layout, BODY_AT, &number.to_ne_bytes());
             }
             value => {
                 let (clock, epoch) = (self.clock(), self.epoch());
@@ -334,9 +341,9 @@ impl Row {
             }
         }
         if let Some(deadline) = deadline {
-            self.write(head.deadline_at(), &deadline.to_ne_bytes());
+            self.write_within(layout, head.deadline_at(), &deadline.to_ne_bytes());
         }
-        self.set_told_later(false);
+        self.set_head(Head { flags: head.flags & !(EDITED | head.told_later()), ..head });
     }
 
     /// Replaces the number of an integer row, or the text by a number; keeps the deadline.

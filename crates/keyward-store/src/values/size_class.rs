@@ -11,6 +11,7 @@ const PAGE_BYTES: usize = 4096;
 /// Rounds up to what the allocator would round up to anyway (jemalloc's spacing:
 /// 8, multiples of 16 up to 128, then four classes per doubling). Beyond 32 KiB, where it
 /// would hand out whole pages, the classes go on, so that what grows is moved seldom.
+#[inline(always)]
 pub const fn size_class(bytes: usize) -> usize {
     bytes.next_multiple_of(step(bytes))
 }
@@ -21,6 +22,7 @@ pub const fn allocated(bytes: usize) -> usize {
     bytes.next_multiple_of(if step < PAGE_BYTES { step } else { PAGE_BYTES })
 }
 
+#[inline(always)]
 const fn step(bytes: usize) -> usize {
     match bytes {
         0..=8 => 8,

@@ -115,6 +115,7 @@ macro_rules! collections {
             }
 
             /// Whether it holds nothing, and its row must go.
+            #[inline]
             pub fn is_empty(self) -> bool {
                 match self { $( ObjectRef::$name(object) => object.is_empty(), )+ }
             }

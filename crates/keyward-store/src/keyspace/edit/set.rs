@@ -70,6 +70,7 @@ impl Edit<'_, Set> {
         space.reclaim.row(row_of(before), Freeing::AtOnce);
     }
 
+    #[inline(always)]
     fn record(&mut self, member: Item<'_>, came: bool) {
         let Place { key, ref mut space, .. } = self.place;
         if space.journal.is_on() {

@@ -75,6 +75,7 @@ impl Head {
     }
 
     /// The bit that says that the log has a later end of the row than its deadline.
+    #[inline(always)]
     pub(super) fn told_later(self) -> u8 {
         if self.kind() == KIND_OBJECT { TOLD_LATER_OBJECT } else { TOLD_LATER_STRING }
     }
@@ -85,6 +86,7 @@ impl Head {
         Type::ALL[usize::from(self.flags >> TYPE_SHIFT & TYPE_MASK)]
     }
 
+    #[inline(always)]
     pub(super) fn has_deadline(self) -> bool {
         self.flags & HAS_DEADLINE != 0
     }
@@ -111,6 +113,7 @@ impl Head {
 
     /// The allocation of a row with this head and a text of so many bytes, none
     /// if it holds something else.
+    #[inline(always)]
     pub(super) fn layout(self, text_bytes: u32) -> Layout {
         let bytes = size_class(self.text_at() + text_bytes as usize);
         Layout::from_size_align(bytes, ALIGN).expect("a row is far smaller than the address space")
