@@ -10,7 +10,7 @@ use crate::sessions::replication::{Place, ReplicationId};
 use keyward_lua::LogLevel;
 use keyward_rdb::{FileReader, Record};
 use keyward_store::capture::build::Builder;
-use keyward_store::keyspace::{Keyspace, OnConflict};
+use keyward_store::keyspace::{END_FACT, Keyspace, OnConflict};
 use keyward_store::values::hasher::{DbIndex, Key, TableIndex};
 use keyward_store::values::row::Row;
 use std::fmt;
@@ -290,6 +290,12 @@ impl<R: Read> SnapshotLoader<R> {
                     }
                     while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
+                }
+                // It says what rows mean that have come before.
+                Record::Fact(name, text) if name == END_FACT.as_bytes() => {
+                    let text = text.to_vec();
+                    self.put_rows(ctx.keys)?;
+                    ctx.keys.load_end(&text);
                 }
                 Record::Fact(name, text) if self.coverage == Coverage::Whole => {
                     self.followed.hear(name, text);
