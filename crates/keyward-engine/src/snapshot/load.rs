@@ -354,7 +354,10 @@ pub(crate) fn load(
         Ok(loader.loaded)
     });
     let mut after = AfterLoad::default();
-    while !after.step(ctx.keys, ctx.shared, ctx.session, ctx.host, usize::MAX) {}
+    // A replica is what its primary is: nothing is asked of its rows.
+    while !ctx.keys.is_following()
+        && !after.step(ctx.keys, ctx.shared, ctx.session, ctx.host, usize::MAX)
+    {}
     if let Ok(loaded) = &outcome {
         ctx.host.loaded(*loaded);
     }

@@ -2,7 +2,7 @@
 //! there, shows nothing that is gone.
 
 use crate::harness::TestEngine;
-use crate::large_ends_model::{SCHEMA, contradictions, loaded_under, members};
+use crate::large_ends_model::{SCHEMA, ask, contradictions, loaded_under, members};
 use keyward_engine::{
     ClientId, Coverage, DueRows, Effect, Loaded, Progress, SnapshotOptions, Tunables,
 };
@@ -171,4 +171,47 @@ fn the_log_of_a_replica_tells_of_ends() {
     let start = log.iter().position(|byte| *byte == b'*').expect("it has commands");
     let mut other = loaded_under(SCHEMA, &log[start..], usize::MAX, test.now_ms);
     assert_eq!(led(&mut other), led(&mut test));
+}
+
+/// An engine that goes on after a crash.
+fn goes_on(log: &[u8], now_ms: i64) -> (TestEngine, ClientId) {
+    let mut test = loaded_under(SCHEMA, log, usize::MAX, now_ms);
+    let client = test.engine.connect();
+    (test, client)
+}
+
+fn take_log(test: &mut TestEngine, log: &mut Vec<u8>) {
+    let mut more = Vec::new();
+    test.engine.take_log(&mut more);
+    // What stands before the commands are annotations.
+    let start = more.iter().position(|byte| *byte == b'*').unwrap_or(more.len());
+    log.extend(&more[start..]);
+}
+
+#[test]
+fn what_went_while_a_log_was_loaded_stays_gone_after_another_crash() {
+    let lives = ["SET cart:a x EX 100", "SET cart:a y EX 900"];
+    for (end, passed_ms) in [("EXPIRE cart:a 5", 10_000), ("DEL cart:a", 0), ("none", 200_000)] {
+        for again in lives {
+            let mut test = TestEngine::governed(1, SCHEMA);
+            test.engine.log_changes(true);
+            let client = test.engine.connect();
+            test.call(client, "SET cart:a x EX 100");
+            for n in 0..150 {
+                test.call(client, &format!("SET line:a:{n} x"));
+            }
+            test.call(client, end);
+            let mut log = Vec::new();
+            take_log(&mut test, &mut log);
+            let now_ms = test.now_ms + passed_ms;
+            let (mut second, client) = goes_on(&log, now_ms);
+            assert_eq!(ask(&mut second, client, again), "+OK\r\n");
+            assert_eq!(ask(&mut second, client, "SET line:a:3 new"), "+OK\r\n");
+            assert_eq!(ask(&mut second, client, "SCARD lines:a"), ":1\r\n", "{end}, {again}");
+            take_log(&mut second, &mut log);
+            let (mut third, client) = goes_on(&log, now_ms);
+            assert_eq!(ask(&mut third, client, "SCARD lines:a"), ":1\r\n", "{end}, {again}");
+            assert_eq!(ask(&mut third, client, "EXISTS line:a:7"), ":0\r\n", "{end}, {again}");
+        }
+    }
 }
