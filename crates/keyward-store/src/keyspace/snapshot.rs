@@ -143,9 +143,10 @@ impl Keyspace {
             let mut sizes = Part::new(db as u64, false);
             sizes.sizes(Sizes { rows, expiring });
             running.ready.push_back(sizes.take().expect("writing to memory succeeds"));
-            for table in database.tables_mut() {
+            let renewed: Vec<_> = database.renewed_tables().collect();
+            for (table, renewed) in database.tables_mut().zip(renewed) {
                 let facts = table.row_facts(&self.access);
-                table.begin_capture(Capture::new(db as u64, facts, self.hasher));
+                table.begin_capture(Capture::new(db as u64, facts, renewed, self.hasher));
             }
         }
         self.snapshot = Some(running);
