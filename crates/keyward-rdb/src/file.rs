@@ -11,7 +11,7 @@ mod tests;
 mod write;
 
 pub use compress::Compressor;
-pub use parts::{Ending, OpenRow, Part};
+pub use parts::{Ending, OpenRow, Part, fact};
 pub use read::{FileReader, Record};
 pub use write::FileWriter;
 

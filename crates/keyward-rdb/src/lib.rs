@@ -38,7 +38,7 @@ pub use element::Element;
 pub use encode::Form;
 pub use error::Error;
 pub use file::{
-    Compressor, Ending, FileReader, FileWriter, OpenRow, Part, Record, RowHead, Sizes, Usage,
+    Compressor, Ending, FileReader, FileWriter, OpenRow, Part, Record, RowHead, Sizes, Usage, fact,
 };
 pub use output::{FileOptions, Output};
 pub use packed::listpack::elements as listpack;

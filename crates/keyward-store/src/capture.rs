@@ -23,6 +23,9 @@ use crate::values::hasher::KeyHasher;
 use crate::values::row::Row;
 use hashbrown::HashMap;
 use keyward_rdb::{Part, RowHead, Usage};
+use keyward_rules::RuleBook;
+use keyward_schema::KeyId;
+use std::sync::Arc;
 
 /// What a snapshot says of a table's rows besides keys and values.
 #[derive(Debug, Clone)]
@@ -64,15 +67,23 @@ pub(crate) struct Capture {
     /// The key of the one that is being handed over.
     current: Option<Box<[u8]>>,
     facts: RowFacts,
+    /// The book and the table, where reads renew rows.
+    renewed: Option<(Arc<RuleBook>, KeyId)>,
     cursor: u64,
     is_walked: bool,
     rows: u64,
 }
 
 impl Capture {
-    pub(crate) fn new(database: u64, facts: RowFacts, hasher: KeyHasher) -> Capture {
+    pub(crate) fn new(
+        database: u64,
+        facts: RowFacts,
+        renewed: Option<(Arc<RuleBook>, KeyId)>,
+        hasher: KeyHasher,
+    ) -> Capture {
         Capture {
             database,
+            renewed,
             part: Some(Part::new(database, false)),
             full: Vec::new(),
             full_bytes: 0,
@@ -91,8 +102,6 @@ impl Capture {
         if row.epoch() != epoch {
             row.set_epoch(epoch);
             self.write(row);
-            // What is logged from now on comes behind the deadline that the file has.
-            row.set_told_later(false);
         }
     }
 
@@ -101,7 +110,11 @@ impl Capture {
         let Some(part) = &mut self.part else { return };
         let value = row.value();
         let usage = self.facts.usage(row);
-        let head = RowHead { key: row.key(), deadline_ms: row.deadline(), usage };
+        // Where the log has a later end of a row, so has the file: who followed before has it too.
+        let renewed = self.renewed.as_ref().filter(|_| row.is_told_later());
+        let told = |end| renewed.map_or(end, |(book, table)| book.told_end(*table, row, end));
+        let deadline_ms = row.deadline().map(told);
+        let head = RowHead { key: row.key(), deadline_ms, usage };
         if let Some(large) = LargeRow::open(self.database, row, head, *self.large.hasher()) {
             self.large.insert(row.key().into(), large);
             return;

@@ -59,7 +59,7 @@ use keyward_commands::WireError;
 pub use loading::OnConflict;
 use own_deadlines::OwnDeadlines;
 use pending::Pending;
-pub use pending::{ENDS_MAX, EndCursor, Finish};
+pub use pending::{END_FACT, ENDS_MAX, EndCursor, Finish, SavedEnd};
 use snapshot::Running;
 pub use snapshot::SnapshotProgress;
 pub use usage::Usage;

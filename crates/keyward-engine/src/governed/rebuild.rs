@@ -79,8 +79,8 @@ fn tell_observed(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &R
 }
 
 /// Rows were loaded: every database under a schema is made what that says, before
-/// anybody is served. Nobody is told and nothing is logged as an effect: whoever loads
-/// the same rows again comes to the same. Rows of a file that remembers another schema, or none,
+/// anybody is served. Nobody is told and nothing is logged as an effect, large ends that are
+/// completed aside: whoever loads the same rows again comes to the same. Rows of a file that remembers another schema, or none,
 /// come from elsewhere: what is done to those is told as a start tells it.
 #[derive(Debug, Default)]
 pub(crate) struct AfterLoad {
@@ -117,6 +117,16 @@ impl AfterLoad {
         budget: usize,
     ) -> bool {
         let marks = (keys.changes.dirty, keys.effects.len(), keys.changes.news.len());
+        if keys.has_pending() {
+            // What was going when the log ended goes first. That is in the log, if it goes on:
+            // what is written later may be of what is gone by then, and would bring it back.
+            keys.effects.begin_unit();
+            ends::advance(keys, shared, session, host, budget);
+            keys.effects.keep_from(marks.1);
+            keys.changes.dirty = marks.0;
+            keys.changes.news.truncate(marks.2);
+            return false;
+        }
         let is_done = self.go_on(keys, shared, session, host, budget);
         if keys.changes.dirty != marks.0 {
             // Replicas are not sent what a start changes: they get everything.
@@ -136,11 +146,6 @@ impl AfterLoad {
         host: &mut dyn Host,
         budget: usize,
     ) -> bool {
-        if keys.has_pending() {
-            // What was going when the log ended goes first.
-            ends::advance(keys, shared, session, host, budget);
-            return false;
-        }
         while self.db < keys.database_count() {
             let db = self.db;
             let Some(book) = keys.book_of(db).cloned() else {

@@ -10,8 +10,8 @@
 //!   start ends with nothing done.
 //!
 //! Observing is never asked: nothing is changed by it. All of it goes in steps. What completes
-//! rows is not logged as an effect, since whoever loads them again comes to the same; what was
-//! accepted is, where a log goes on, and the log remembers the schema that came behind all of it:
+//! rows is not logged as an effect, since whoever loads them again comes to the same; the rest of
+//! large ends is, and what was accepted, where a log goes on, and the log remembers the schema that came behind all of it:
 //! who loads half of it is asked again.
 //! Invariants: all databases are planned before anything is put in force in one of them; rows
 //! are loaded by the tables of the schema that the files remember.
@@ -194,7 +194,7 @@ impl Settlement {
         }
         keys.changes.dirty = marks.0;
         if !(self.is_carrying_out() && stand.shared.log.is_on) {
-            keys.effects.truncate(marks.1);
+            keys.effects.undo(marks.1);
         }
         keys.changes.news.truncate(marks.2);
         outcome

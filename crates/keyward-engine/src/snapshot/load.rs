@@ -10,7 +10,7 @@ use crate::sessions::replication::{Place, ReplicationId};
 use keyward_lua::LogLevel;
 use keyward_rdb::{FileReader, Record};
 use keyward_store::capture::build::Builder;
-use keyward_store::keyspace::{Keyspace, OnConflict};
+use keyward_store::keyspace::{END_FACT, Keyspace, OnConflict};
 use keyward_store::values::hasher::{DbIndex, Key, TableIndex};
 use keyward_store::values::row::Row;
 use std::fmt;
@@ -291,6 +291,12 @@ impl<R: Read> SnapshotLoader<R> {
                     while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
                 }
+                // It says what rows mean that have come before.
+                Record::Fact(name, text) if name == END_FACT.as_bytes() => {
+                    let text = text.to_vec();
+                    self.put_rows(ctx.keys)?;
+                    ctx.keys.load_end(&text);
+                }
                 Record::Fact(name, text) if self.coverage == Coverage::Whole => {
                     self.followed.hear(name, text);
                     if ctx.shared.is_loading
@@ -348,7 +354,10 @@ pub(crate) fn load(
         Ok(loader.loaded)
     });
     let mut after = AfterLoad::default();
-    while !after.step(ctx.keys, ctx.shared, ctx.session, ctx.host, usize::MAX) {}
+    // A replica is what its primary is: nothing is asked of its rows.
+    while !ctx.keys.is_following()
+        && !after.step(ctx.keys, ctx.shared, ctx.session, ctx.host, usize::MAX)
+    {}
     if let Ok(loaded) = &outcome {
         ctx.host.loaded(*loaded);
     }

@@ -7,7 +7,7 @@ use keyward_commands::REDIS_VERSION;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
 use keyward_schema::Persist;
 use keyward_store::capture::content;
-use keyward_store::keyspace::Keyspace;
+use keyward_store::keyspace::{END_FACT, Keyspace};
 use keyward_store::tables::database::Database;
 use keyward_store::values::row::Row;
 use std::io::{self, Write};
@@ -119,6 +119,14 @@ impl<'a> Snapshot<'a> {
                     let deadline = database.copied_deadline(&row);
                     write_row(&mut file, &row, (deadline, facts.usage(&row)))?;
                 }
+            }
+        }
+        for mut end in self.keys.saved_ends() {
+            if !options.coverage.includes(self.keys.database_at(end.db())) {
+                continue;
+            }
+            while let Some(value) = end.next(self.keys) {
+                file.fact(END_FACT, &value)?;
             }
         }
         file.finish()

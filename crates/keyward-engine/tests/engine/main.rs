@@ -22,6 +22,7 @@ mod hashes_and_sets;
 mod hit_ratio;
 mod large_ends;
 mod large_ends_model;
+mod large_ends_saved;
 mod large_ends_told;
 mod lifetimes;
 mod lookups;

@@ -243,3 +243,38 @@ fn a_row_that_was_renewed_and_copied_moved_or_renamed_lives_no_shorter_by_the_lo
         assert!(wanted > 0 && (wanted..=wanted + 1_000).contains(&has), "{command}: {has}");
     }
 }
+
+/// When a row ends for who loads a snapshot.
+fn end_in(file: &[u8]) -> String {
+    let mut desk = Desk::new();
+    desk.test.engine.load(&mut desk.test.host, &mut &file[..]).expect("it is a file");
+    let client = desk.client;
+    desk.test.call(client, "PEXPIRETIME session:1")
+}
+
+#[test]
+fn snapshots_have_the_end_that_those_who_follow_were_told() {
+    let mut desk = Desk::new();
+    desk.check(&[("SET session:1 x", "+OK")]);
+    desk.at(1_500);
+    desk.check(&[("GET session:1", "$1 x")]);
+    let logged = desk.test.effect_lines();
+    let told = logged.last().expect("it is told").rsplit(' ').next().expect("an end");
+    let options = SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
+    for _ in 0..2 {
+        let whole = desk.test.engine.snapshot().write_to(Vec::new(), options);
+        assert_eq!(end_in(&whole.expect("memory takes it")), format!(":{told}\r\n"));
+        desk.test.engine.begin_snapshot(options);
+        let (mut file, mut ending) = (Vec::new(), keyward_rdb::Ending::new(true));
+        let mut receive = |part: Vec<u8>| {
+            ending.add(&part);
+            file.extend(part);
+        };
+        while !desk.test.engine.step_snapshot(&mut receive) {}
+        file.extend(ending.end());
+        assert_eq!(end_in(&file), format!(":{told}\r\n"));
+    }
+    desk.at(1_600);
+    desk.check(&[("GET session:1", "$1 x")]);
+    assert_eq!(desk.test.effect_lines(), Vec::<String>::new(), "they know of a later one");
+}

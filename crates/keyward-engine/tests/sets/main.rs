@@ -7,9 +7,7 @@
 //!
 //! `./test` runs some; thousands: `KEYWARD_SETS=5000 cargo test --release -p keyward-engine --test
 //! sets -- --nocapture`, from seed `KEYWARD_SETS_SEED` on. With `KEYWARD_SETS_OWN_LIMITS=1` nodes
-//! remove different numbers of rows at once, as servers of different versions could: one history
-//! in some three hundred (249 is the first) then ends with a derived set that does not agree with
-//! its sources.
+//! remove different numbers of rows at once, as servers of different versions could.
 
 mod faults;
 mod link;

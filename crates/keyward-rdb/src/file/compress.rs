@@ -48,6 +48,10 @@ impl Compressor {
                     pass.length(&mut input)?;
                     pass.length(&mut input)?;
                 }
+                opcode::AUX => {
+                    pass.text(&mut input)?;
+                    pass.text(&mut input)?;
+                }
                 opcode::EXPIRE_MS => pass.output.raw(&input.array::<8>()?),
                 opcode::FREQUENCY => pass.output.byte(input.byte()?),
                 form => {

@@ -9,7 +9,7 @@ use super::write::begin_row;
 use super::{RowHead, Sizes};
 use crate::format::opcode;
 use crate::output::{FileOptions, Output};
-use crate::{Form, crc64};
+use crate::{Element, Form, crc64};
 use std::io;
 
 /// The room that a part has from the start, at most.
@@ -62,6 +62,15 @@ impl Part {
         next.output.reserve(self.bytes().min(RESERVED_BYTES_MAX));
         std::mem::replace(self, next).output.into_bytes()
     }
+}
+
+/// A fact as a part of its own: what is known of rows when they are written.
+pub fn fact(name: &str, value: &[u8]) -> Vec<u8> {
+    let mut output = Output::new(Vec::new(), FileOptions { compresses: false, sums: false });
+    output.byte(opcode::AUX);
+    let texts = [name.as_bytes(), value].map(Element::Bytes);
+    let written = texts.into_iter().try_for_each(|text| output.text(text));
+    written.and_then(|()| output.into_bytes()).expect("writing to memory succeeds")
 }
 
 /// A row of a large collection, on its way into a file in several parts that follow each

@@ -135,7 +135,8 @@ fn keep_changes(core: &mut Core) {
 }
 
 /// Makes rows under schemas what those say; whether the files are behind by that. Where an
-/// append-only file goes on, it is begun before rows change by what was accepted, and has that.
+/// append-only file goes on, it is begun before rows change by what was accepted, or by large ends
+/// that it ended amid of, and has that.
 async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, ServeError> {
     let mut settling = {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
@@ -152,14 +153,19 @@ async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, S
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         engine.settle_rows(host, settling, STEP_ROWS)
     };
+    let begin_log = |settling: &Settling, files: &mut Option<AofFiles>| {
+        let core = &mut *server.core.borrow_mut();
+        let is_logged = settling.is_carrying_out() || core.engine.has_pending_ends();
+        match files.take_if(|files| is_logged && !files.is_empty()) {
+            Some(files) => begin_log(core, files),
+            None => Ok(()),
+        }
+    };
+    begin_log(&settling, files)?;
     while step(&mut settling).map_err(ServeError::Unaccepted)? {
+        begin_log(&settling, files)?;
         {
             let core = &mut *server.core.borrow_mut();
-            if settling.is_carrying_out()
-                && let Some(files) = files.take_if(|files| !files.is_empty())
-            {
-                begin_log(core, files)?;
-            }
             core.host.append_only.collect(&mut core.engine);
         }
         server.agenda.pause().await;

@@ -7,7 +7,8 @@
 //! So a source or a leader that is made anew is a new generation by itself, whose elements
 //! and companions no step takes. Ticks take ends up in the order in which they began (`steps`);
 //! commands finish what they touch, as a part of their own unit, and no end is moved on by
-//! that: what is undone is hidden again. The log of changes tells of ends (`replay`).
+//! that: what is undone is hidden again. The log of changes tells of ends (`replay`), and so do
+//! snapshots of a server that follows (`saved`).
 //!
 //! What is derived from companions that go is told by its key too (`derived`): a lookup names
 //! its source; a set whose sources all live with the row that went goes as a whole, once, and
@@ -22,6 +23,7 @@ mod concerned;
 mod derived;
 mod hidden;
 mod replay;
+mod saved;
 mod steps;
 
 use super::Keyspace;
@@ -37,6 +39,7 @@ use concerned::Concerned;
 use keyward_resp::ArgBuf;
 use keyward_rules::{Cause, LargeEnd, Leavers};
 use keyward_schema::KeyId;
+pub use saved::{END_FACT, SavedEnd};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 pub use steps::EndCursor;
@@ -423,7 +426,8 @@ impl Keyspace {
                 }
             }
             Remains::Companions { sets } => {
-                sets.into_iter().for_each(|(_, row)| self.reclaim.row(row, Freeing::Lazily));
+                let sets = self.keep_for_snapshot(end.number, sets).into_iter().flatten();
+                sets.for_each(|(_, row)| self.reclaim.row(row, Freeing::Lazily));
             }
             Remains::Deadlines { .. } => {}
         }
@@ -437,7 +441,7 @@ impl Keyspace {
             return;
         };
         let Some(leader) = book.leader(pattern, key.bytes) else { return };
-        let Keyspace { pending, journal, .. } = self;
+        let Keyspace { pending, journal, snapshot, .. } = self;
         let Some(numbers) = pending.by_key.get(&*leader) else { return };
         for number in numbers {
             let Ok(place) = pending.ends.binary_search_by_key(number, |end| end.number) else {
@@ -445,8 +449,12 @@ impl Keyspace {
             };
             let end = Some(&mut pending.ends[place]).filter(|end| end.db == key.db());
             let set = end.and_then(|end| end.set_mut(key.table));
-            if set.is_some_and(|set| set.remove(Item::of(key.bytes))) && journal.is_on() {
-                journal.unlisted(key, *number);
+            if set.is_some_and(|set| set.remove(Item::of(key.bytes))) {
+                let saved = snapshot.as_mut().map(|running| &mut running.ends);
+                saved::note_unlisted(saved, *number, key.bytes);
+                if journal.is_on() {
+                    journal.unlisted(key, *number);
+                }
             }
         }
     }

@@ -10,6 +10,7 @@
 //! Not here: where the bytes go, and compressing them (the host).
 
 use super::Keyspace;
+use super::pending::{END_FACT, SavedEnd};
 use crate::capture::Capture;
 use crate::capture::large::LargeRow;
 use crate::tables::database::Database;
@@ -34,6 +35,8 @@ pub struct Running {
     emptied: Vec<Database>,
     /// Rows that were kept to be captured, and are.
     captured: Vec<Row>,
+    /// Ends that were pending, which come behind all rows.
+    pub(super) ends: Vec<SavedEnd>,
     is_abandoned: bool,
     /// A large row is handed over in part: nothing else may be.
     is_amid_large: bool,
@@ -123,10 +126,13 @@ impl Keyspace {
             ready: VecDeque::from([beginning]),
             emptied: Vec::new(),
             captured: Vec::new(),
+            ends: self.saved_ends(),
             is_abandoned: false,
             is_amid_large: false,
             progress: SnapshotProgress::default(),
         };
+        let databases: Vec<usize> = databases.collect();
+        running.ends.retain(|end| databases.contains(&end.db()));
         for db in databases {
             let database = &mut self.databases[db];
             let (rows, expiring) = (database.len() as u64, database.expiring() as u64);
@@ -137,9 +143,10 @@ impl Keyspace {
             let mut sizes = Part::new(db as u64, false);
             sizes.sizes(Sizes { rows, expiring });
             running.ready.push_back(sizes.take().expect("writing to memory succeeds"));
-            for table in database.tables_mut() {
+            let renewed: Vec<_> = database.renewed_tables().collect();
+            for (table, renewed) in database.tables_mut().zip(renewed) {
                 let facts = table.row_facts(&self.access);
-                table.begin_capture(Capture::new(db as u64, facts, self.hasher));
+                table.begin_capture(Capture::new(db as u64, facts, renewed, self.hasher));
             }
         }
         self.snapshot = Some(running);
@@ -165,12 +172,40 @@ impl Keyspace {
             }
         }
         running.captured.drain(..).for_each(|row| self.reclaim.row(row, Freeing::Lazily));
-        let is_over =
-            running.emptied.is_empty() && !self.databases.iter().any(Database::is_being_captured);
+        let has_rows =
+            !running.emptied.is_empty() || self.databases.iter().any(Database::is_being_captured);
+        if !has_rows {
+            self.hand_over_ends(&mut running, STEP_EFFORT.saturating_sub(effort), receive);
+        }
+        let is_over = !has_rows && running.ends.is_empty();
         if !is_over {
             self.snapshot = Some(running);
         }
         is_over
+    }
+
+    /// Hands over what is said of ends, by about so much effort.
+    fn hand_over_ends(
+        &mut self,
+        running: &mut Running,
+        effort_max: usize,
+        receive: &mut dyn FnMut(Vec<u8>),
+    ) {
+        let mut effort = 0;
+        while effort < effort_max
+            && let Some(end) = running.ends.last_mut()
+        {
+            match end.next(self) {
+                Some(value) => {
+                    effort += value.len();
+                    receive(keyward_rdb::fact(END_FACT, &value));
+                }
+                None => {
+                    let over = running.ends.pop();
+                    over.into_iter().for_each(|end| end.bury(&mut self.reclaim));
+                }
+            }
+        }
     }
 
     /// Hands over what commands have captured, and does not go on. For amid a unit, in
@@ -203,6 +238,7 @@ impl Keyspace {
         if let Some(running) = &mut self.snapshot {
             running.is_abandoned = true;
             running.ready.clear();
+            running.ends.drain(..).for_each(|end| end.bury(&mut self.reclaim));
             let all = self.databases.iter_mut().chain(&mut running.emptied);
             for table in all.flat_map(Database::tables_mut) {
                 if let Some(capture) = table.capture_mut() {

@@ -203,6 +203,15 @@ impl Database {
         book.leader(pattern, key.bytes)
     }
 
+    /// For each table the book and the pattern, where reads renew its rows.
+    pub(crate) fn renewed_tables(&self) -> impl Iterator<Item = Option<(Arc<RuleBook>, KeyId)>> {
+        (0..self.tables.len()).map(|index| {
+            let table = TableIndex(u16::try_from(index).expect("tables are few"));
+            let (book, pattern) = self.book.as_ref().zip(self.pattern(table))?;
+            book.traits(pattern).renews_on_read.then(|| (Arc::clone(book), pattern))
+        })
+    }
+
     /// The end that a copy of a row is given: its deadline, or what the log has, if that is
     /// later.
     pub fn copied_deadline(&self, row: &Row) -> Option<i64> {

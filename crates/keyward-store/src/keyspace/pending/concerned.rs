@@ -58,6 +58,14 @@ impl Concerned {
         }
     }
 
+    /// No rows go as a whole after all.
+    pub(super) fn takes_elements_of_all(&mut self) {
+        let wholes = std::mem::take(&mut self.wholes);
+        if !wholes.is_empty() {
+            self.by_elements = self.by_elements.iter().copied().chain(wholes).collect();
+        }
+    }
+
     /// Rows of a table lose elements after all.
     pub(super) fn takes_elements_of(&mut self, table: KeyId) {
         if self.wholes.contains(&table) {

@@ -17,9 +17,9 @@ use std::rc::Rc;
 
 /// The first of the words by which the log tells of ends.
 const ENDS: &[u8] = b"keyward:ends";
-const MEMBERS: &[u8] = b"members";
-const COMPANIONS: &[u8] = b"companions";
-const DEADLINES: &[u8] = b"deadlines";
+pub(super) const MEMBERS: &[u8] = b"members";
+pub(super) const COMPANIONS: &[u8] = b"companions";
+pub(super) const DEADLINES: &[u8] = b"deadlines";
 const DONE: &[u8] = b"done";
 
 /// What the log says where an end begins.
@@ -57,6 +57,8 @@ impl Keyspace {
         else {
             return;
         };
+        // Who follows and has a log of its own tells of ends there too.
+        self.effects.beside(db, words.iter());
         if kind == DONE {
             if let Some(end) = self.pending.place(number).and_then(|it| self.pending.remove(it)) {
                 self.bury(end);

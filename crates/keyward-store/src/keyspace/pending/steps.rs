@@ -10,8 +10,8 @@ use keyward_rules::RuleBook;
 /// How far somebody is with an end: a part of it, and a place there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndCursor {
-    part: usize,
-    place: u64,
+    pub(super) part: usize,
+    pub(super) place: u64,
 }
 
 impl Keyspace {
