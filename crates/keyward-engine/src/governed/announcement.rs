@@ -95,6 +95,17 @@ pub(crate) fn kept(report: &Report) -> Option<String> {
     listed(report, &KEPT)
 }
 
+/// What goes with rows whose time was over before a start; none if nothing does.
+pub(crate) fn ending(report: &Report) -> Option<String> {
+    let count = sum(report, |found| found.ending);
+    (count > 0).then(|| {
+        format!(
+            "{count} entries of derived keys and members go with the keys that they came from, \
+             whose time was over before this start"
+        )
+    })
+}
+
 /// The table of a plan: what it is about, a line for each pattern that something happens to or
 /// is wrong with, and one for keys without a pattern.
 pub(crate) fn table(

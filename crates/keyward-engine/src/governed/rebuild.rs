@@ -39,6 +39,20 @@ pub(crate) fn carry_out(
         done += 1;
         keys.set_faults(db, &key, faults);
     }
+    let Some(book) = keys.book_of(db).cloned() else { return done < budget };
+    while done < budget
+        && let Some(mut first) = report.contradictions.first_entry()
+    {
+        let members = std::iter::from_fn(|| first.get_mut().pop_first()).take(budget - done);
+        let members: Vec<Vec<u8>> = members.collect();
+        done += members.len().max(1);
+        if let Some(table) = book.table_of(first.key()) {
+            keys.contradict(db, &book, (table, first.key()), members);
+        }
+        if first.get().is_empty() {
+            first.remove();
+        }
+    }
     done < budget
 }
 
@@ -192,10 +206,14 @@ impl AfterLoad {
                     let is_done = carry_out(keys, shared, session, host, what, budget);
                     if is_done && !observes {
                         let by = match returns(keys, shared, db) {
-                            true => "what time ended and a stop cut off",
+                            true => "the schema that governed these rows",
                             false => "rows that come from elsewhere",
                         };
                         tell(host, (db, &book), by, &report);
+                        if let Some(ending) = announcement::ending(&report) {
+                            let line = format!("Database {db}: {ending}");
+                            host.log(LogLevel::Notice, line.as_bytes());
+                        }
                     }
                     (if is_done { Part::Clear } else { Part::CarryOut(report) }, is_done)
                 }

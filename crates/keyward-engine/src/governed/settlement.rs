@@ -1,8 +1,8 @@
 //! A start: the schemas that are served meet the rows that were loaded.
 //!
 //! Owns the guard. What the files remember (`memory`) decides what is asked:
-//! - rows under the schema that governed them are loaded into its tables; what time ended and
-//!   what a crash cut off is completed, and told in figures;
+//! - rows under the schema that governed them are loaded into its tables, and stay as they are:
+//!   derived rows get what they lack, and what they hold in spite of their sources is told;
 //! - a file that KEYWARD SCHEMA APPLY replaced gives way to what was applied;
 //! - rows of an append-only file that another server went on with come from elsewhere;
 //! - any other schema is planned, as KEYWARD SCHEMA PLAN does. Only what changes no row comes
