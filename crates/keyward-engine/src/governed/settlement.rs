@@ -18,7 +18,7 @@
 //! Not here: what is to govern which database (`arrival`), files, options, who is told (the
 //! host), meeting rows (`survey`, `rebuild`).
 
-use super::announcement;
+use super::announcement::{self, Origin};
 use super::arrival::{Arrival, Target, Unaccepted, is_like};
 use super::losses;
 use super::memory::{Damaged, Memory, book_of};
@@ -302,15 +302,22 @@ impl Settlement {
         Stage::Release(0)
     }
 
-    /// Puts a book in force that only observes: no row changes by it.
+    /// Puts a book in force that only observes: no row changes by it, and what it would do is
+    /// told with what the books in force say.
     fn observe(&mut self, stand: &mut Stand<'_>, place: usize, budget: usize) -> Stage {
-        let Some(part) = self.parts.get_mut(place).filter(|_| self.observes) else {
+        let Some(part) = self.parts.get_mut(place) else {
+            let coming = self.parts.iter().filter(|part| !part.is_in_force);
+            self.after.replaced = coming.map(|part| part.db).collect();
             return Stage::Complete;
         };
-        if let Some(book) = part.book.take() {
+        let observes = self.observes;
+        if let Some(book) = part.book.take_if(|book| observes || book.observes_all()) {
             let survey = Survey::new(&book, None, |_| false);
+            let database = stand.keys.database_at(part.db);
+            let (persist, has_rows) = (database.persist(), !database.is_empty());
             stand.host.governed(part.db, book.schema());
             stand.keys.govern(part.db, Arc::new(book), &survey);
+            self.needs_files |= has_rows && stand.keys.database_at(part.db).persist() != persist;
             part.is_in_force = true;
         }
         match stand.keys.bring_unjudged(budget) {
@@ -331,10 +338,8 @@ impl Settlement {
             let name = plan::name(part.db, before, book, report);
             let name = String::from_utf8_lossy(&name).into_owned();
             is_accepted &= self.accepted.contains(&name);
-            tables += &announcement::table(part.db, before, book, report, &part.differences);
-            let excesses = losses::excesses_in_words(book, report).into_iter();
-            let told = excesses.chain(losses::unkept_in_words(book, report));
-            tables.extend(told.map(|line| format!("  {line}\n")));
+            let origin = Origin::before_change(before);
+            tables += &announcement::table(part.db, origin, book, report, &part.differences);
             plans.push(name);
         }
         if is_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }

@@ -2,6 +2,7 @@
 //! The same of a mode that is switched and of files that are read anew, where they cost rows.
 
 mod by_hand;
+mod told;
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server, call};

@@ -1,0 +1,79 @@
+//! What a start says: the table of a schema that only observes, at every start.
+
+use super::{NOTES, Place, accepted, log};
+use keyward_resp::Frame;
+use keyward_testkit::{Server, call};
+
+/// A data directory with what a Redis saved: notes without an end, and a stranger.
+fn foreign() -> Place {
+    let place = Place::new(false);
+    let theirs = Server::redis(&["--dir", place.settings()[1]]);
+    call(&mut theirs.client(), "MSET note:1 a note:2 b stranger 1");
+    call(&mut theirs.client(), "SAVE");
+    place
+}
+
+fn day() -> String {
+    NOTES
+        .replace("name = \"notes\"", "name = \"notes\"\nunknown = \"allow\"")
+        .replace("ttl = \"none\"", "ttl = \"1d\"")
+}
+
+/// The lines of tables in a log, with those before them that say what they are about.
+fn tables(told: &str) -> Vec<String> {
+    let lines = told.lines().map(|line| line.split_once("# ").map_or(line, |(_, text)| text));
+    let is_table = |line: &&str| {
+        line.starts_with("  ") || line.starts_with("Database 0, /") || line.contains("observes")
+    };
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    lines.filter(is_table).map(words).collect()
+}
+
+const FIGURES: [&str; 3] = ["pattern keys dated", "(no pattern) 1 0", "note:{id:uint} 2 2"];
+const NOT_DONE: &str = "Database 0: the schema only observes, and none of this was done";
+
+#[test]
+fn every_start_that_observes_logs_what_the_schema_would_do() {
+    let place = foreign();
+    let observing = day().replace("\"notes\"", "\"notes\"\nmode = \"observe\"");
+    let by_option = |place: &Place| place.serve(&[&day()], &["--observe"]);
+    let by_file = |place: &Place| place.start(&observing);
+    let kinds: [&dyn Fn(&Place) -> Server; 2] = [&by_option, &by_file];
+    for start in kinds {
+        let place = foreign();
+        for number in 1..=3 {
+            let server = start(&place);
+            let told = tables(&log(&server));
+            assert!(told[0].starts_with("Database 0, /"), "start {number}: {told:?}");
+            let says = match number {
+                1 => "the rows come from elsewhere, or were there before any schema.",
+                _ => "what this schema, which only observes, would do to its rows.",
+            };
+            assert!(told[0].ends_with(says), "start {number}: {told:?}");
+            assert_eq!(told[1..4], FIGURES, "start {number}: {told:?}");
+            assert_eq!(told[4..], [NOT_DONE], "start {number}: {told:?}");
+            assert_eq!(call(&mut server.client(), "TTL note:1"), Frame::Integer(-1));
+            place.end(server);
+        }
+    }
+    // Where nothing would change, nothing is said.
+    let server = place.serve(&[&day().replace("\"1d\"", "\"none\"")], &["--observe"]);
+    assert_eq!(tables(&log(&server)), Vec::<String>::new(), "{}", log(&server));
+}
+
+#[test]
+fn the_end_of_observing_has_one_table_and_it_is_the_right_one() {
+    let place = foreign();
+    let listed =
+        format!("{}[key.\"notes\"]\ntype = \"set\"\nmembers = {{ of = \"note:{{id}}\" }}\n", day());
+    place.end(place.serve(&[&listed], &["--observe"]));
+    let refused = place.refusal(&listed);
+    assert_eq!(refused.matches("  pattern ").count(), 2, "in the log and at the end: {refused}");
+    assert_eq!(refused.matches("another schema governed these rows").count(), 2, "{refused}");
+    assert!(!refused.contains("elsewhere") && !refused.contains("only observes"), "{refused}");
+    let server = place.serve(&[&listed], &["--accept", &accepted(&refused)]);
+    let told = log(&server);
+    assert!(!told.contains("elsewhere") && !told.contains("only observes"), "{told}");
+    let line = "by the schema that came: 2 rows dated, 2 entries of derived keys built";
+    assert!(told.contains(line), "{told}");
+}
