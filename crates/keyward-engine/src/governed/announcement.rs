@@ -7,7 +7,7 @@
 
 use super::losses;
 use keyward_rules::{Findings, Report, RuleBook};
-use keyward_schema::escape;
+use keyward_schema::{Unknown, escape};
 use std::fmt::Write as _;
 
 /// What governed the rows that a table tells of.
@@ -121,6 +121,22 @@ pub(crate) fn ending(report: &Report) -> Option<String> {
         format!(
             "{count} entries of derived keys and members go with the keys that they came from, \
              whose time was over before this start"
+        )
+    })
+}
+
+/// What is said of keys of a database that match no pattern, `strays` of which did under the
+/// schema before; none if there are none.
+pub(crate) fn strangers(db: usize, unknown: Unknown, count: u64, strays: u64) -> Option<String> {
+    let strays = match strays.min(count) {
+        0 => String::new(),
+        strays => format!(", {strays} of which matched one of the schema before"),
+    };
+    (count > 0).then(|| {
+        format!(
+            "Database {db}: {count} keys match no pattern (unknown = \"{}\"){strays}; KEYWARD \
+             UNKNOWN groups them by their form",
+            unknown.name()
         )
     })
 }

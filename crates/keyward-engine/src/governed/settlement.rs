@@ -33,6 +33,7 @@ use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_schema::escape;
 use keyward_store::keyspace::Keyspace;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Shared {
@@ -115,6 +116,8 @@ pub(crate) struct Settlement {
     parts: Vec<Part>,
     observes: bool,
     accepted: Vec<String>,
+    /// By database, how many keys had a pattern under the schema before, and have none.
+    strays: BTreeMap<usize, u64>,
     /// Whether the files are behind: a schema that came has changed rows, or says of others
     /// that they outlive a restart.
     pub(crate) needs_files: bool,
@@ -346,7 +349,10 @@ impl Settlement {
     }
 
     fn govern(&mut self, stand: &mut Stand<'_>, place: usize) -> Stage {
-        let Some(part) = self.parts.get_mut(place) else { return Stage::Over };
+        let Some(part) = self.parts.get_mut(place) else {
+            self.tell_strangers(stand);
+            return Stage::Over;
+        };
         let Some((book, survey)) = part.book.take().zip(part.survey.as_ref()) else {
             return Stage::Govern(place + 1);
         };
@@ -365,6 +371,20 @@ impl Settlement {
         Stage::Bring(place)
     }
 
+    /// Tells the log of keys without a pattern, by database.
+    fn tell_strangers(&self, stand: &mut Stand<'_>) {
+        for db in 0..stand.keys.database_count() {
+            let database = stand.keys.database_at(db);
+            let Some(book) = database.book() else { continue };
+            let unknown = book.declared().keyspace.unknown;
+            let count = database.tables()[0].len() as u64;
+            let strays = self.strays.get(&db).copied().unwrap_or(0);
+            if let Some(line) = announcement::strangers(db, unknown, count, strays) {
+                stand.host.log(LogLevel::Warning, line.as_bytes());
+            }
+        }
+    }
+
     fn carry_out(&mut self, stand: &mut Stand<'_>, place: usize, budget: usize) -> Stage {
         let Stand { keys, shared, session, host } = stand;
         let Part { db, report, survey, .. } = &mut self.parts[place];
@@ -373,6 +393,7 @@ impl Settlement {
             return Stage::CarryOut(place);
         }
         self.needs_files |= report.changes_rows();
+        self.strays.insert(*db, report.tables.first().map_or(0, |plain| plain.moved));
         if report.tables.iter().any(|found| found.rows > 0) {
             let book = keys.book_of(*db).expect("a schema came into force");
             rebuild::tell(*host, (*db, book), "the schema that came", report);

@@ -1,6 +1,7 @@
-//! What a start says: the table of a schema that only observes, at every start.
+//! What a start says: the table of a schema that only observes, at every start; keys without a
+//! pattern, by database.
 
-use super::{NOTES, Place, accepted, log};
+use super::{NOTES, Place, accepted, log, text};
 use keyward_resp::Frame;
 use keyward_testkit::{Server, call};
 
@@ -76,4 +77,40 @@ fn the_end_of_observing_has_one_table_and_it_is_the_right_one() {
     assert!(!told.contains("elsewhere") && !told.contains("only observes"), "{told}");
     let line = "by the schema that came: 2 rows dated, 2 entries of derived keys built";
     assert!(told.contains(line), "{told}");
+}
+
+#[test]
+fn keys_without_a_pattern_are_counted_by_every_start_and_database() {
+    let jobs = |db: usize| {
+        NOTES
+            .replace("\"notes\"", &format!("\"jobs{db}\"\ndb = {db}\nunknown = \"warn\""))
+            .replace("note:", "job:")
+    };
+    let with_notes = |text: String| text + &NOTES[NOTES.find("[key.").expect("a key")..];
+    for place in Place::both() {
+        let server = place.serve(&[&with_notes(jobs(0)), &with_notes(jobs(3))], &[]);
+        assert!(!log(&server).contains("match no pattern"), "{}", log(&server));
+        let mut client = server.client();
+        for command in
+            ["MSET job:1 x note:1 x note:2 x", "SET stray x", "SELECT 3", "MSET note:7 x job:1 x"]
+        {
+            assert_eq!(text(&call(&mut client, command)), "OK", "{command}");
+        }
+        place.end(server);
+        // Two patterns are gone from the files: no row changes, and the log tells.
+        let server = place.serve(&[&jobs(0), &jobs(3)], &[]);
+        let told = log(&server);
+        let first = "Database 0: 3 keys match no pattern (unknown = \"warn\"), 2 of which matched \
+                     one of the schema before; KEYWARD UNKNOWN groups them by their form";
+        let second = "Database 3: 1 keys match no pattern (unknown = \"warn\"), 1 of which \
+                      matched one of the schema before;";
+        assert!(told.contains(first) && told.contains(second), "{told}");
+        place.end(server);
+        let server = place.serve(&[&jobs(0), &jobs(3)], &[]);
+        let told = log(&server);
+        let first = "Database 0: 3 keys match no pattern (unknown = \"warn\"); KEYWARD";
+        let second = "Database 3: 1 keys match no pattern (unknown = \"warn\"); KEYWARD";
+        assert!(told.contains(first) && told.contains(second), "{told}");
+        place.end(server);
+    }
 }
