@@ -1,5 +1,5 @@
 //! What a start says: the table of a schema that only observes, at every start; keys without a
-//! pattern, by database.
+//! pattern, by database; findings by the text that they are of.
 
 use super::{NOTES, Place, accepted, log, text};
 use keyward_resp::Frame;
@@ -111,6 +111,41 @@ fn keys_without_a_pattern_are_counted_by_every_start_and_database() {
         let first = "Database 0: 3 keys match no pattern (unknown = \"warn\"); KEYWARD";
         let second = "Database 3: 1 keys match no pattern (unknown = \"warn\"); KEYWARD";
         assert!(told.contains(first) && told.contains(second), "{told}");
+        place.end(server);
+    }
+}
+
+#[test]
+fn findings_of_the_schema_before_are_not_told_by_lines_of_the_edited_file() {
+    for place in Place::both() {
+        let warning = NOTES.replace("\"none\"", "\"none\"\nmode = \"warn\"\nmax_size = 3");
+        let server = place.start(&warning);
+        call(&mut server.client(), "SET note:1 too-long");
+        place.end(server);
+        // Nothing is too long any more, and the key stands elsewhere in the file.
+        let edited =
+            format!("# one\n# more\n{}", NOTES.replace("\"none\"", "\"none\"\nmax_size = 20"));
+        let server = place.start(&edited);
+        let told = log(&server);
+        let found: Vec<&str> = told.lines().filter(|line| line.contains("SCHEMA note:1")).collect();
+        assert!(
+            found.iter().all(|line| line.ends_with("s0.toml as it came with the data:5)")),
+            "{told}"
+        );
+        assert!(
+            call(&mut server.client(), "KEYWARD MISFITS").as_elements().expect("two")[1]
+                .as_elements()
+                .expect("rows")
+                .is_empty()
+        );
+        place.end(server);
+        // What it finds itself is told by its own lines.
+        let narrow = edited.replace("max_size = 20", "mode = \"warn\"\nmax_size = 2");
+        let server = place.start(&narrow);
+        let told = log(&server);
+        let found: Vec<&str> = told.lines().filter(|line| line.contains("SCHEMA note:1")).collect();
+        assert_eq!(found.len(), 1, "{told}");
+        assert!(found[0].ends_with("s0.toml:7)"), "{told}");
         place.end(server);
     }
 }
