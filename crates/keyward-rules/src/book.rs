@@ -282,9 +282,10 @@ impl RuleBook {
         &self.traits[table.index()]
     }
 
-    /// Whether members of rows of other tables follow rows of this one, and leave with them.
-    pub fn is_followed(&self, table: KeyId) -> bool {
-        self.traits(table).dependents.iter().any(|id| self.follows(*id))
+    /// Whether elements of rows of other tables leave with rows of this one: they follow it, are
+    /// derived from it or mirror it.
+    pub fn takes_along(&self, table: KeyId) -> bool {
+        !self.traits(table).dependents.is_empty() || self.links(table).mirror.is_some()
     }
 
     /// Whether members of rows of this table follow rows of another.

@@ -13,10 +13,13 @@
 //!   else the first by its bytes; the others are counted as conflicts.
 //!
 //! Rows that return under the schema that governed them ([`Survey::of_return`]) were accepted by
-//! it, some of them with a warning: none of them ends, is dated or shortened, nor do members
-//! leave that follow a key which is not there. What time ended is completed: derived rows, and
-//! where writes are refused rows that live with another one which lives longer now. Everything
-//! else about them is a misfit.
+//! it, some of them with a warning: none of them ends, is dated or shortened, no entry leaves a
+//! derived row, nor do members leave that follow a key which is not there. What derived rows lack
+//! comes to them, and where writes are refused a row that lives with another one which lives
+//! longer now does so too. Everything else about them is a misfit.
+//!
+//! What came from a row whose time is over is none of this: it goes with that row, when its end
+//! is carried out, and is only counted.
 //!
 //! It is made in two parts, both as slowly as the host likes. Every row that may be
 //! concerned (`scope`) is met once, in any order, and noted if there is something
@@ -115,6 +118,9 @@ pub struct Report {
     pub tables: Vec<Findings>,
     /// The rows that are kept as they are, though something is wrong with them.
     pub faults: BTreeMap<Vec<u8>, Faults>,
+    /// What they hold that their sources do not demand, or lack, of those that are derived: the
+    /// elements of each.
+    pub contradictions: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     /// Some of those in words.
     pub problems: Vec<Refusal>,
     /// The keyspaces that would take more than they may; the host tells.
@@ -152,7 +158,8 @@ impl Report {
     pub fn shed(&mut self, budget: usize) -> bool {
         self.commands.truncate(self.commands.len().saturating_sub(budget));
         std::iter::from_fn(|| self.faults.pop_first()).take(budget).for_each(drop);
-        !(self.commands.is_empty() && self.faults.is_empty())
+        std::iter::from_fn(|| self.contradictions.pop_first()).take(budget).for_each(drop);
+        !(self.commands.is_empty() && self.faults.is_empty() && self.contradictions.is_empty())
     }
 }
 
@@ -188,6 +195,8 @@ pub struct Findings {
     pub built: u64,
     /// Rows of clients that end, and entries that leave derived rows.
     pub destroyed: u64,
+    /// Entries and members that go with a row whose time is over, when its end is carried out.
+    pub ending: u64,
     /// About how many rows go because their keyspace takes more than it may; the host tells.
     pub evicted: u64,
     /// Rows that the next start is without, since files are to have them no more; the host

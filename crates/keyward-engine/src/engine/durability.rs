@@ -307,6 +307,12 @@ impl Engine {
         !self.shared.bring_recalled(&mut self.keys, rows)
     }
 
+    /// A replica has loaded its files: where those remember no schema, its own ones are to observe
+    /// the rows (`bring_rows`) until its primary tells of others.
+    pub fn observe_unremembered(&mut self, host: &mut dyn Host) {
+        self.shared.observe_unremembered(&self.keys, host);
+    }
+
     /// How many rows there are, in all databases.
     pub fn row_count(&self) -> usize {
         self.keys.databases().map(Database::len).sum()

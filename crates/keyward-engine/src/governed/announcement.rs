@@ -5,9 +5,28 @@
 //! Invariant: every line is printable, whatever a schema holds.
 //! Not here: finding it out (`keyward_rules::Survey`).
 
+use super::losses;
 use keyward_rules::{Findings, Report, RuleBook};
-use keyward_schema::escape;
+use keyward_schema::{Unknown, escape};
 use std::fmt::Write as _;
+
+/// What governed the rows that a table tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// No schema, as far as is known.
+    Elsewhere,
+    /// Another one.
+    Another,
+    /// The same, which only observes.
+    Observed,
+}
+
+impl Origin {
+    /// That of rows which were under this book, if under any, before another one comes.
+    pub(crate) fn before_change(before: Option<&RuleBook>) -> Origin {
+        before.map_or(Origin::Elsewhere, |_| Origin::Another)
+    }
+}
 
 /// Lines of "how it differs" that are shown.
 const DIFFERENCES_MAX: usize = 20;
@@ -95,19 +114,47 @@ pub(crate) fn kept(report: &Report) -> Option<String> {
     listed(report, &KEPT)
 }
 
+/// What goes with rows whose time was over before a start; none if nothing does.
+pub(crate) fn ending(report: &Report) -> Option<String> {
+    let count = sum(report, |found| found.ending);
+    (count > 0).then(|| {
+        format!(
+            "{count} entries of derived keys and members go with the keys that they came from, \
+             whose time was over before this start"
+        )
+    })
+}
+
+/// What is said of keys of a database that match no pattern, `strays` of which did under the
+/// schema before; none if there are none.
+pub(crate) fn strangers(db: usize, unknown: Unknown, count: u64, strays: u64) -> Option<String> {
+    let strays = match strays.min(count) {
+        0 => String::new(),
+        strays => format!(", {strays} of which matched one of the schema before"),
+    };
+    (count > 0).then(|| {
+        format!(
+            "Database {db}: {count} keys match no pattern (unknown = \"{}\"){strays}; KEYWARD \
+             UNKNOWN groups them by their form",
+            unknown.name()
+        )
+    })
+}
+
 /// The table of a plan: what it is about, a line for each pattern that something happens to or
 /// is wrong with, and one for keys without a pattern.
 pub(crate) fn table(
     db: usize,
-    before: Option<&RuleBook>,
+    origin: Origin,
     book: &RuleBook,
     report: &Report,
     differences: &[String],
 ) -> String {
     let mut text = format!("Database {db}, {}: ", escape(book.schema().source.names()));
-    text += match before {
-        None => "the rows come from elsewhere, or were there before any schema.",
-        Some(_) => "another schema governed these rows.",
+    text += match origin {
+        Origin::Elsewhere => "the rows come from elsewhere, or were there before any schema.",
+        Origin::Another => "another schema governed these rows.",
+        Origin::Observed => "what this schema, which only observes, would do to its rows.",
     };
     text.push('\n');
     for line in differences.iter().take(DIFFERENCES_MAX) {
@@ -143,5 +190,8 @@ pub(crate) fn table(
         }));
         text.push('\n');
     }
+    let excesses = losses::excesses_in_words(book, report).into_iter();
+    let told = excesses.chain(losses::unkept_in_words(book, report));
+    text.extend(told.map(|line| format!("  {line}\n")));
     text
 }

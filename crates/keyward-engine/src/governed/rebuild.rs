@@ -4,7 +4,7 @@
 //! named in the log. All of it goes in steps of bounded work.
 //! Not here: showing rows to it (`survey`), what they need (`keyward_rules::Survey`), who wants to know (`keyward`).
 
-use super::announcement;
+use super::announcement::{self, Origin};
 use super::ends;
 use super::survey::{Walk, advance, conclude};
 use crate::engine::shared::Shared;
@@ -39,6 +39,20 @@ pub(crate) fn carry_out(
         done += 1;
         keys.set_faults(db, &key, faults);
     }
+    let Some(book) = keys.book_of(db).cloned() else { return done < budget };
+    while done < budget
+        && let Some(mut first) = report.contradictions.first_entry()
+    {
+        let members = std::iter::from_fn(|| first.get_mut().pop_first()).take(budget - done);
+        let members: Vec<Vec<u8>> = members.collect();
+        done += members.len().max(1);
+        if let Some(table) = book.table_of(first.key()) {
+            keys.contradict(db, &book, (table, first.key()), members);
+        }
+        if first.get().is_empty() {
+            first.remove();
+        }
+    }
     done < budget
 }
 
@@ -68,9 +82,14 @@ fn tell_kept(host: &mut dyn Host, db: usize, report: &Report) {
 
 /// Tells the log what a schema that only observes would do to rows: the table that a start
 /// prints which it would change rows at.
-fn tell_observed(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &Report) {
+fn tell_observed(
+    host: &mut dyn Host,
+    (db, book): (usize, &RuleBook),
+    origin: Origin,
+    report: &Report,
+) {
     if report.changes_rows() {
-        let table = announcement::table(db, None, book, report, &[]);
+        let table = announcement::table(db, origin, book, report, &[]);
         table.lines().for_each(|line| host.log(LogLevel::Warning, line.as_bytes()));
         let line = format!("Database {db}: the schema only observes, and none of this was done");
         host.log(LogLevel::Warning, line.as_bytes());
@@ -88,6 +107,9 @@ pub(crate) struct AfterLoad {
     db: usize,
     /// How far this one is.
     survey: Option<(Survey, Part)>,
+    /// Databases that another schema comes to next: what one that only observes would do to
+    /// their rows is not told.
+    pub(crate) replaced: Vec<usize>,
 }
 
 /// A part of the work on one database.
@@ -98,6 +120,17 @@ enum Part {
     CarryOut(Box<Report>),
     /// What nobody needs any more goes.
     Clear,
+}
+
+/// What governed the rows of a database that were loaded, which is under a schema that only
+/// observes.
+fn origin_of(keys: &Keyspace, shared: &Shared, db: usize) -> Origin {
+    let is_remembered = shared.origin.as_ref().is_some_and(|origin| origin.0.contains_key(&db));
+    match is_remembered {
+        true if returns(keys, shared, db) => Origin::Observed,
+        true => Origin::Another,
+        false => Origin::Elsewhere,
+    }
 }
 
 /// Whether the rows of a database that were loaded were governed by the schema it is under.
@@ -157,7 +190,8 @@ impl AfterLoad {
             let by = if observes { book.declared_book() } else { &*book };
             let (mut survey, part) = self.survey.take().unwrap_or_else(|| {
                 keys.forget_faults(db);
-                let survey = match returns(keys, shared, db) {
+                // One that observes has not kept anything: all of it would come.
+                let survey = match !observes && returns(keys, shared, db) {
                     true => Survey::of_return(by),
                     false => Survey::new(by, None, |_| false),
                 };
@@ -175,9 +209,13 @@ impl AfterLoad {
                         true => {
                             let report = conclusion.into_report();
                             if observes {
-                                tell_observed(host, (db, by), &report);
+                                if !self.replaced.contains(&db) {
+                                    let origin = origin_of(keys, shared, db);
+                                    tell_observed(host, (db, by), origin, &report);
+                                }
                             } else if report.changes_rows() && !returns(keys, shared, db) {
-                                let table = announcement::table(db, None, &book, &report, &[]);
+                                let origin = Origin::Elsewhere;
+                                let table = announcement::table(db, origin, &book, &report, &[]);
                                 let lines = table.lines();
                                 lines.for_each(|line| host.log(LogLevel::Warning, line.as_bytes()));
                             }
@@ -197,10 +235,14 @@ impl AfterLoad {
                     let is_done = carry_out(keys, shared, session, host, what, budget);
                     if is_done && !observes {
                         let by = match returns(keys, shared, db) {
-                            true => "what time ended and a stop cut off",
+                            true => "the schema that governed these rows",
                             false => "rows that come from elsewhere",
                         };
                         tell(host, (db, &book), by, &report);
+                        if let Some(ending) = announcement::ending(&report) {
+                            let line = format!("Database {db}: {ending}");
+                            host.log(LogLevel::Notice, line.as_bytes());
+                        }
                     }
                     (if is_done { Part::Clear } else { Part::CarryOut(report) }, is_done)
                 }

@@ -4,7 +4,9 @@
 //! them when it leads. The schemas that govern a primary's rows come with its snapshot (the AUX
 //! field of `memory`) and, when others come into force there, in its stream; the rows of the
 //! replica are in their tables, and no rule of them is asked. A primary that tells of no schema
-//! is a plain one: then the replica's own schemas are in force, and only observe.
+//! is a plain one: then the replica's own schemas are in force, and only observe. So they are from
+//! its start on, where its files remember no other, until a primary has told; a database that has
+//! no row when the replica leads is under its own schema as any server's.
 //!
 //! Where another schema comes by the stream, rows are brought to its tables in steps; until that
 //! is done clients are told to wait, and the stream waits too.
@@ -36,6 +38,25 @@ impl Arrival {
         Arrival::new(expected)
     }
 
+    /// Puts the own schemas of a database in force as they are, where no primary has told of
+    /// others and there is no row that could change by it.
+    fn govern_empty(&self, keys: &mut Keyspace, host: &mut dyn Host, db: usize) {
+        let came = self.is_unread || self.memory.0.contains_key(&db);
+        let is_free = keys.book_of(db).is_none_or(|now| now.observes_all());
+        if came || !is_free || !keys.database_at(db).is_empty() {
+            return;
+        }
+        let Some(target) = self.target(db) else { return };
+        let book = RuleBook::overruled(target.schema, &target.modes);
+        if keys.book_of(db).is_some_and(|now| is_like(now, &book)) {
+            return;
+        }
+        host.governed(db, book.schema());
+        let survey = Survey::new(&book, None, |_| false);
+        keys.govern(db, Arc::new(book), &survey);
+        keys.bring_unjudged(usize::MAX);
+    }
+
     /// The own schemas of a database, which only observe.
     fn observing(&self, db: usize) -> Option<RuleBook> {
         let own = self.expected.schemas.get(&db)?;
@@ -56,6 +77,18 @@ impl Shared {
         }
         if self.arrival.is_none() {
             self.arrival = Some(Box::new(Arrival::of(keys)));
+        }
+    }
+
+    /// A replica has loaded its files: where those remember no schema the own ones are to come
+    /// (`bring_recalled`), and only observe.
+    pub(crate) fn observe_unremembered(&mut self, keys: &Keyspace, host: &mut dyn Host) {
+        let Some(arrival) = &mut self.arrival else { return };
+        for db in (0..keys.database_count()).filter(|db| keys.book_of(*db).is_none()) {
+            if let Some(book) = arrival.observing(db) {
+                host.governed(db, book.schema());
+                arrival.coming.push_back((db, Some(Arc::new(book))));
+            }
         }
     }
 
@@ -100,11 +133,12 @@ impl Shared {
 
     /// This server leads from now on: what came with the data rules, and the log says where that
     /// is not what its files say.
-    pub(crate) fn inherit_schemas(&mut self, keys: &Keyspace, host: &mut dyn Host) {
+    pub(crate) fn inherit_schemas(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         let Some(arrival) = self.arrival.take() else { return };
         self.keep_replaced(&arrival);
         self.observing_since_promotion.clear();
         for db in 0..keys.database_count() {
+            arrival.govern_empty(keys, host, db);
             let own = arrival.expected.schemas.get(&db);
             let now = keys.book_of(db);
             let is_own = match (own, now) {

@@ -1,8 +1,8 @@
 //! A start: the schemas that are served meet the rows that were loaded.
 //!
 //! Owns the guard. What the files remember (`memory`) decides what is asked:
-//! - rows under the schema that governed them are loaded into its tables; what time ended and
-//!   what a crash cut off is completed, and told in figures;
+//! - rows under the schema that governed them are loaded into its tables, and stay as they are:
+//!   derived rows get what they lack, and what they hold in spite of their sources is told;
 //! - a file that KEYWARD SCHEMA APPLY replaced gives way to what was applied;
 //! - rows of an append-only file that another server went on with come from elsewhere;
 //! - any other schema is planned, as KEYWARD SCHEMA PLAN does. Only what changes no row comes
@@ -18,7 +18,7 @@
 //! Not here: what is to govern which database (`arrival`), files, options, who is told (the
 //! host), meeting rows (`survey`, `rebuild`).
 
-use super::announcement;
+use super::announcement::{self, Origin};
 use super::arrival::{Arrival, Target, Unaccepted, is_like};
 use super::losses;
 use super::memory::{Damaged, Memory, book_of};
@@ -33,6 +33,7 @@ use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_schema::escape;
 use keyward_store::keyspace::Keyspace;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Shared {
@@ -115,6 +116,8 @@ pub(crate) struct Settlement {
     parts: Vec<Part>,
     observes: bool,
     accepted: Vec<String>,
+    /// By database, how many keys had a pattern under the schema before, and have none.
+    strays: BTreeMap<usize, u64>,
     /// Whether the files are behind: a schema that came has changed rows, or says of others
     /// that they outlive a restart.
     pub(crate) needs_files: bool,
@@ -302,15 +305,22 @@ impl Settlement {
         Stage::Release(0)
     }
 
-    /// Puts a book in force that only observes: no row changes by it.
+    /// Puts a book in force that only observes: no row changes by it, and what it would do is
+    /// told with what the books in force say.
     fn observe(&mut self, stand: &mut Stand<'_>, place: usize, budget: usize) -> Stage {
-        let Some(part) = self.parts.get_mut(place).filter(|_| self.observes) else {
+        let Some(part) = self.parts.get_mut(place) else {
+            let coming = self.parts.iter().filter(|part| !part.is_in_force);
+            self.after.replaced = coming.map(|part| part.db).collect();
             return Stage::Complete;
         };
-        if let Some(book) = part.book.take() {
+        let observes = self.observes;
+        if let Some(book) = part.book.take_if(|book| observes || book.observes_all()) {
             let survey = Survey::new(&book, None, |_| false);
+            let database = stand.keys.database_at(part.db);
+            let (persist, has_rows) = (database.persist(), !database.is_empty());
             stand.host.governed(part.db, book.schema());
             stand.keys.govern(part.db, Arc::new(book), &survey);
+            self.needs_files |= has_rows && stand.keys.database_at(part.db).persist() != persist;
             part.is_in_force = true;
         }
         match stand.keys.bring_unjudged(budget) {
@@ -331,17 +341,18 @@ impl Settlement {
             let name = plan::name(part.db, before, book, report);
             let name = String::from_utf8_lossy(&name).into_owned();
             is_accepted &= self.accepted.contains(&name);
-            tables += &announcement::table(part.db, before, book, report, &part.differences);
-            let excesses = losses::excesses_in_words(book, report).into_iter();
-            let told = excesses.chain(losses::unkept_in_words(book, report));
-            tables.extend(told.map(|line| format!("  {line}\n")));
+            let origin = Origin::before_change(before);
+            tables += &announcement::table(part.db, origin, book, report, &part.differences);
             plans.push(name);
         }
         if is_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
     }
 
     fn govern(&mut self, stand: &mut Stand<'_>, place: usize) -> Stage {
-        let Some(part) = self.parts.get_mut(place) else { return Stage::Over };
+        let Some(part) = self.parts.get_mut(place) else {
+            self.tell_strangers(stand);
+            return Stage::Over;
+        };
         let Some((book, survey)) = part.book.take().zip(part.survey.as_ref()) else {
             return Stage::Govern(place + 1);
         };
@@ -360,6 +371,20 @@ impl Settlement {
         Stage::Bring(place)
     }
 
+    /// Tells the log of keys without a pattern, by database.
+    fn tell_strangers(&self, stand: &mut Stand<'_>) {
+        for db in 0..stand.keys.database_count() {
+            let database = stand.keys.database_at(db);
+            let Some(book) = database.book() else { continue };
+            let unknown = book.declared().keyspace.unknown;
+            let count = database.tables()[0].len() as u64;
+            let strays = self.strays.get(&db).copied().unwrap_or(0);
+            if let Some(line) = announcement::strangers(db, unknown, count, strays) {
+                stand.host.log(LogLevel::Warning, line.as_bytes());
+            }
+        }
+    }
+
     fn carry_out(&mut self, stand: &mut Stand<'_>, place: usize, budget: usize) -> Stage {
         let Stand { keys, shared, session, host } = stand;
         let Part { db, report, survey, .. } = &mut self.parts[place];
@@ -368,6 +393,7 @@ impl Settlement {
             return Stage::CarryOut(place);
         }
         self.needs_files |= report.changes_rows();
+        self.strays.insert(*db, report.tables.first().map_or(0, |plain| plain.moved));
         if report.tables.iter().any(|found| found.rows > 0) {
             let book = keys.book_of(*db).expect("a schema came into force");
             rebuild::tell(*host, (*db, book), "the schema that came", report);

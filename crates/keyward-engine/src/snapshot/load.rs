@@ -236,7 +236,7 @@ impl<R: Read> SnapshotLoader<R> {
                     }
                     let is_due = head.deadline_ms.is_some_and(|at| at < ctx.keys.now_ms());
                     let key = ctx.keys.key_in(self.db, head.key);
-                    if is_due && self.due == DueRows::Dropped && !ctx.keys.is_followed(key) {
+                    if is_due && self.due == DueRows::Dropped && !ctx.keys.takes_along(key) {
                         self.loaded.expired += 1;
                         ctx.keys.effects.begin_unit();
                         // Who followed before has it still.

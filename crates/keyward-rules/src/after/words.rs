@@ -60,6 +60,13 @@ impl RuleBook {
         refusal(&shown_key(owner)).naming(&named, refusal("another row"))
     }
 
+    /// A row is not found by a lookup that should name it.
+    pub(crate) fn refuse_unnamed(&self, source: KeyId, key: &[u8], lookup: KeyId) -> Refusal {
+        let pattern = &self.schema().key(lookup).pattern;
+        let problem = format!("{pattern} does not name it, as it should; write that");
+        self.refuse(source, key, Reason::Derived, problem)
+    }
+
     /// A row that is kept ends at another time than the schema says.
     pub(crate) fn refuse_end(&self, table: KeyId, key: &[u8]) -> Refusal {
         let problem = "does not end when the schema says; its next write gives it that end";

@@ -214,6 +214,11 @@ impl Wanted {
         Ok(())
     }
 
+    /// Whether somebody demands the text of a string.
+    pub(crate) fn is_demanded(&self, key: &[u8]) -> bool {
+        matches!(self.get(key, b""), Some(State::Text(_)))
+    }
+
     fn set(&mut self, table: KeyId, key: Vec<u8>, element: Vec<u8>, state: State) {
         let row = self.rows.entry(key);
         let row = row.or_insert_with(|| WantedRow { table, elements: BTreeMap::new() });

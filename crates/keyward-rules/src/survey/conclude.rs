@@ -2,7 +2,8 @@
 //!
 //! Owns how far the conclusion is. Its stages come one after the other: each row by
 //! itself, those that others live with before those; then what rows demand of others;
-//! then who gets a unique value; then what derived rows lack and have too much. A row
+//! then who gets a unique value; then what derived rows lack and have too much, of which what
+//! goes with a row that is due, and what returns, is left alone. A row
 //! with many elements is worked off some elements at a time, and repaired by commands
 //! of no more than [`PORTION`].
 //! Invariant: a step that ends with [`NotYet`] can be repeated.
@@ -79,6 +80,8 @@ struct Mended {
     taken: usize,
     /// A row of another type made way for it.
     made_way: bool,
+    /// Elements of the last portion that go with their sources, and are another's now.
+    superseded: usize,
 }
 
 /// Whether all of a row was visited.
@@ -97,6 +100,7 @@ impl Survey {
             commands: VecDeque::new(),
             tables: self.met.iter().map(found).collect(),
             faults: BTreeMap::new(),
+            contradictions: BTreeMap::new(),
             problems: Vec::new(),
             excesses: Vec::new(),
         };
@@ -144,7 +148,7 @@ impl Conclusion {
                     let is_over = self.each(survey, ground, left, |note, _| note.relate, relate)?;
                     (is_over, Stage::Settle)
                 }
-                Stage::Settle => (self.settle(ground.book, left), Stage::Repair),
+                Stage::Settle => (self.settle(ground, left)?, Stage::Repair),
                 Stage::Repair => (self.repair(ground, left)?, Stage::Clear),
                 Stage::Clear => {
                     let fates = std::iter::from_fn(|| self.fates.pop_first());
@@ -294,14 +298,17 @@ impl Conclusion {
             let is_of_type = |row: &&dyn Row| row.row_type() == row_type;
             // What stood in its place made way for the first portion.
             let there = row.filter(|row| !self.mended.made_way || is_of_type(row));
+            let elements = self.changing(ground, (table, &key), there, elements);
             let makes_way = there.is_some_and(|row| !is_of_type(&row));
             if let Some(repair) = Repair::of(table, key.clone(), there, row_type, elements) {
                 let stays = !self.is_to_end(&key);
                 // An entry that is another one now has left, and one has come.
                 let overwritten = repair.changed - repair.added - repair.taken;
+                // What went with its source is not destroyed by that.
+                let superseded = overwritten.min(self.mended.superseded);
                 let found = self.found(Some(table));
                 found.built += (repair.added + overwritten) as u64;
-                found.destroyed += (repair.taken + overwritten) as u64;
+                found.destroyed += (repair.taken + overwritten - superseded) as u64;
                 found.destroyed += u64::from(makes_way && stays);
                 self.mended.made_way |= makes_way;
                 self.mended.added += repair.added;

@@ -63,7 +63,7 @@ impl RuleBook {
         row: &dyn Row,
     ) -> Result<Vec<Refusal>, NotYet> {
         if self.traits(table).is_computed {
-            return Ok(vec![self.refuse_contradiction(table, key)]);
+            return Ok(vec![self.contradiction_of(table, key)]);
         }
         let mut problems: Vec<Refusal> = self.misfit_of(table, key, row).into_iter().collect();
         problems.extend(self.stranger_among(view, table, key, row)?);
@@ -75,13 +75,26 @@ impl RuleBook {
         }
         for entry in self.entries_of(table, key, row) {
             if entry.holds == Holds::Text {
-                let owner = view.row(&entry.key)?.and_then(|row| row.text());
-                if let Some(owner) = owner.filter(|owner| **owner != *entry.member) {
-                    problems.push(self.refuse_taken(table, key, entry.table, &owner));
+                // Where nothing is carried out rows lack lookups that they would be given.
+                let is_carried_out = !self.is_hypothetical();
+                match view.row(&entry.key)?.and_then(|row| row.text()) {
+                    Some(owner) if *owner == *entry.member => {}
+                    Some(owner) => {
+                        problems.push(self.refuse_taken(table, key, entry.table, &owner));
+                    }
+                    None if is_carried_out => {
+                        problems.push(self.refuse_unnamed(table, key, entry.table));
+                    }
+                    None => {}
                 }
             }
         }
         Ok(problems)
+    }
+
+    /// What is said of a computed row that does not hold what its sources demand, or is not there.
+    pub fn contradiction_of(&self, table: KeyId, key: &[u8]) -> Refusal {
+        self.refuse_contradiction(table, key)
     }
 
     /// What is said of the first member found that follows a key which is not there, among so

@@ -138,17 +138,24 @@ fn keep_changes(core: &mut Core) {
 /// append-only file goes on, it is begun before rows change by what was accepted, or by large ends
 /// that it ended amid of, and has that.
 async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, ServeError> {
-    let mut settling = {
+    let (mut settling, is_replica) = {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         // All rows are judged by one time.
         engine.set_time(host.clock.now_us());
         let settling = engine.begin_settling();
-        // A replica is what its primary is: nothing is asked of its rows.
-        if engine.primary().is_some() {
-            return Ok(false);
+        let is_replica = engine.primary().is_some();
+        if is_replica {
+            engine.observe_unremembered(host);
         }
-        settling
+        (settling, is_replica)
     };
+    if is_replica {
+        // It is what its primary is: nothing is asked of its rows.
+        while server.core.borrow_mut().engine.bring_rows(STEP_ROWS) {
+            server.agenda.pause().await;
+        }
+        return Ok(false);
+    }
     let step = |settling: &mut Settling| {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         engine.settle_rows(host, settling, STEP_ROWS)

@@ -12,7 +12,7 @@
 use super::Keyspace;
 use crate::tables::contradictions::Contradictions;
 use crate::tables::faulty::Faulty;
-use keyward_rules::{Faults, Ground, Refusal, RuleBook, Survey, View as _};
+use keyward_rules::{Faults, Ground, Refusal, RowType, RuleBook, Survey, View as _};
 use keyward_schema::KeyId;
 use std::sync::Arc;
 
@@ -67,6 +67,9 @@ impl Keyspace {
         if let Some(doubted) = database.contradictions.doubted.get(key) {
             self.heeded.suspects.extend(doubted.iter().map(|key| (db, key.clone())));
         }
+        if database.may_settle_conflicts(key) {
+            self.heeded.suspects.push((db, key.into()));
+        }
         for surveyed in self.heeded.surveyed.iter_mut().filter(|surveyed| surveyed.db == db) {
             if surveyed.changed.last().is_none_or(|last| **last != *key) {
                 surveyed.changed.push(key.into());
@@ -120,9 +123,15 @@ impl Keyspace {
         let members = members.unwrap_or_default();
         let count = members.len();
         let mut settled = Vec::new();
+        let mut named: Vec<Vec<u8>> = Vec::new();
         let is_odd = {
             let sight = self.sight(db);
             let row = sight.row(key).expect("the engine shows all it has at once");
+            if book.traits(table).row_type == Some(RowType::String) {
+                // Those that it names, or named, have what they claim or have not.
+                let text = row.and_then(|row| row.text());
+                named.extend(members.iter().cloned().chain(text.map(|text| text.into_owned())));
+            }
             for member in members {
                 let agrees = book.agrees(&sight, (table, key), row, &member);
                 if agrees.expect("the engine shows all it has at once") {
@@ -138,6 +147,20 @@ impl Keyspace {
             self.databases[db].contradictions.remove(key, &member, &source);
         }
         self.databases[db].set_faults(key, Faults { is_misfit, is_conflict: false });
+        for member in named {
+            if let Some(source) = book.source_of(table, key, &member) {
+                self.look_at_row(db, book, &source);
+            }
+        }
+    }
+
+    /// Finds out what is wrong with a row that is not computed.
+    fn look_at_row(&mut self, db: usize, book: &RuleBook, key: &[u8]) {
+        let Some(table) = book.table_of(key) else { return };
+        let row = self.databases[db].find(key).filter(|row| !self.is_due(row));
+        let faults = row.map(|row| book.faults_of(&self.sight(db), table, key, &*row));
+        let faults = faults.transpose().expect("the engine shows all it has at once");
+        self.databases[db].set_faults(key, faults.unwrap_or_default());
     }
 
     /// Whether there are rows to look at again, and no fewer than this.
@@ -172,10 +195,7 @@ impl Keyspace {
                 self.look_at_contradiction(db, book, table, &key);
                 continue;
             }
-            let row = self.databases[db].find(&key).filter(|row| !self.is_due(row));
-            let faults = row.map(|row| book.faults_of(&self.sight(db), table, &key, &*row));
-            let faults = faults.transpose().expect("the engine shows all it has at once");
-            self.databases[db].set_faults(&key, faults.unwrap_or_default());
+            self.look_at_row(db, book, &key);
         }
     }
 
@@ -190,7 +210,9 @@ impl Keyspace {
         let Some(book) = self.book_of(db) else { return Vec::new() };
         let Some(table) = book.table_of(key) else { return Vec::new() };
         let Some(row) = self.databases[db].find(key).filter(|row| !self.is_due(row)) else {
-            return Vec::new();
+            // A computed row that should be there, and that a client removed.
+            let is_missing = book.traits(table).is_computed && self.is_faulty(db, key);
+            return is_missing.then(|| book.contradiction_of(table, key)).into_iter().collect();
         };
         let problems = book.judging(table).problems_of(&self.sight(db), table, key, &*row);
         problems.expect("the engine shows all it has at once")

@@ -96,12 +96,12 @@ impl Keyspace {
         self.databases.iter_mut().flat_map(Database::tables_mut).for_each(Table::trim);
     }
 
-    /// Whether members of other rows follow a key. What leaves with it leaves when its end is
-    /// carried out, so one that is due is loaded all the same.
-    pub fn is_followed(&self, key: Key<'_>) -> bool {
+    /// Whether elements of other rows leave with a key, as its schema says. They leave when its
+    /// end is carried out, so one that is due is loaded all the same.
+    pub fn takes_along(&self, key: Key<'_>) -> bool {
         let database = &self.databases[key.db()];
         let pattern = database.pattern(key.table);
-        database.book().zip(pattern).is_some_and(|(book, table)| book.is_followed(table))
+        database.book().zip(pattern).is_some_and(|(book, table)| book.takes_along(table))
     }
 
     /// A row as it was saved.

@@ -15,7 +15,7 @@ use crate::values::index::Spot;
 use crate::values::packed::Item;
 use crate::values::random::Random;
 use crate::values::row::{LentRow, Row};
-use keyward_rules::{Faults, RuleBook, Survey};
+use keyward_rules::{Faults, RowType, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -657,6 +657,18 @@ impl Database {
     /// What is wrong with a row.
     pub fn faults(&self, key: &[u8]) -> Option<Faults> {
         self.faulty.get(key)
+    }
+
+    /// Whether a key is of a lookup, and rows that it may name claim what another has.
+    pub(crate) fn may_settle_conflicts(&self, key: &[u8]) -> bool {
+        let Some(book) = &self.book else { return false };
+        let Some(table) = book.table_of(key) else { return false };
+        let traits = book.traits(table);
+        let is_lookup = traits.is_computed && traits.row_type == Some(RowType::String);
+        is_lookup
+            && traits.source.is_some_and(|source| {
+                self.tables[usize::from(TableIndex::of(source).0)].stats.conflicts > 0
+            })
     }
 
     /// Keeps in mind what is wrong with a row, or forgets it.

@@ -119,6 +119,40 @@ fn another_schema_comes_by_the_stream() {
 }
 
 #[test]
+fn a_replica_that_never_reached_its_primary_leads_under_its_own_schema() {
+    let nobody = keyward_testkit::free_port().to_string();
+    let replica = SchemaFile::new(SCHEMA).serve(&["--replicaof", "127.0.0.1", &nobody]);
+    // Until a primary tells of another one it is known here.
+    assert!(format!("{:?}", replica.call("KEYWARD SCHEMA SHOW")).contains("user:by_email"));
+    assert!(format!("{:?}", replica.call("KEYWARD MODE")).contains("observe"));
+    replica.lead();
+    assert!(format!("{:?}", replica.call("KEYWARD MODE")).contains("schema"));
+    assert!(error_of(&replica, "SET unknown:key 1").starts_with("SCHEMA"));
+    replica.call("HSET user:1 email e1@x status active");
+    assert_eq!(replica.call("EXISTS user:by_email:e1@x"), Frame::Integer(1));
+    assert_eq!(replica.info("schemas_observing_since_promotion"), "");
+    assert!(!replica.log().contains("NOTHING OF IT IS ENFORCED"), "{}", replica.log());
+}
+
+#[test]
+fn rows_of_a_replica_that_never_reached_its_primary_are_observed_when_it_leads() {
+    let data = tempfile::tempdir().expect("a directory");
+    let data = data.path().to_str().expect("a path in UTF-8");
+    let theirs = keyward_testkit::Server::redis(&["--dir", data]);
+    call(&mut theirs.client(), "MSET free 1 session:1 x");
+    call(&mut theirs.client(), "SAVE");
+    drop(theirs);
+    let nobody = keyward_testkit::free_port().to_string();
+    let options = ["--dir", data, "--replicaof", "127.0.0.1", &nobody];
+    let replica = SchemaFile::new(SCHEMA).serve(&options);
+    assert_eq!(replica.call("DBSIZE"), Frame::Integer(2));
+    replica.lead();
+    assert_eq!(replica.info("schemas_observing_since_promotion"), "1");
+    assert!(replica.log().contains("NOTHING OF IT IS ENFORCED"), "{}", replica.log());
+    assert_eq!(replica.call("TTL session:1"), Frame::Integer(-1));
+}
+
+#[test]
 fn a_replica_of_a_plain_redis_observes_its_own_schema() {
     let primary = Node::redis(&[]);
     primary.call("SET free 1");

@@ -38,7 +38,12 @@ impl Conclusion {
         };
         let is_computed = book.traits(table).is_computed;
         if is_computed && book.traits(table).row_type != Some(row.row_type()) {
-            self.end(Some(table), key, 1);
+            match self.occasion {
+                Occasion::Change => self.end(Some(table), key, 1),
+                Occasion::Return => {
+                    self.misfit(table, key, || book.refuse_contradiction(table, key));
+                }
+            }
             return Ok(Visited::Whole);
         }
         if is_computed && self.doubt(left, table, key, row)? == Visited::Partly {
@@ -57,8 +62,9 @@ impl Conclusion {
         let deadline = deadline_of(term, now_ms, row);
         match deadline {
             Ok(deadline) if deadline == row.deadline() => {}
-            _ if !is_computed && self.keeps_end(book, table, deadline, row) => {
+            _ if self.keeps_end(book, table, deadline, row) => {
                 misfit = Some(match deadline {
+                    _ if is_computed => book.refuse_contradiction(table, key),
                     Ok(_) => book.refuse_end(table, key),
                     Err(problem) => book.refuse_lifetime(table, key, problem),
                 });

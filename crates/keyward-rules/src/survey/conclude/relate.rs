@@ -2,13 +2,15 @@
 //! followed by it, and who gets a unique value that several claim.
 
 use super::{Claim, Conclusion, PORTION, Visited};
-use crate::book::RuleBook;
+use crate::derived::wanted::State;
 use crate::derived::{Entry, Holds};
 use crate::facts::Moment;
 use crate::naming::named_key;
+use crate::refusal::Refusal;
 use crate::survey::{Ground, Occasion};
 use crate::view::{Element, NotYet, Row, RowType};
 use keyward_schema::{Derived, KeyId};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Conclusion {
     /// Notes what a row that stays demands of others, and others of it.
@@ -67,8 +69,10 @@ impl Conclusion {
     ) -> Result<Visited, NotYet> {
         let own = ground.book.placeholders(table, key);
         self.each_element(left, row, |this, element| {
+            // A mirror whose time is over takes this entry along, and does not come again by it.
             if let Element::Member(member) = element
                 && let Some(entry) = ground.book.reflection(table, &own, member)
+                && !ground.view.is_due(&entry.key)
             {
                 this.demand(ground, entry, (table, key))?;
             }
@@ -101,25 +105,26 @@ impl Conclusion {
                 return Ok(Visited::Whole);
             }
         };
-        let (mut strangers, mut named_first) = (Vec::new(), None);
+        let (mut strangers, mut named_first, mut ending) = (Vec::new(), None, 0);
         let visited = self.each_element(left, row, |this, element| {
             if let Element::Member(member) | Element::Scored(member, _) = element {
                 let named = named_key(of, pattern, &own, member);
                 let lives = match &named {
-                    // Members leave with a key whose end is still to be carried out.
-                    Some(named) => {
-                        let lives = !this.is_to_end(named) && ground.view.row(named)?.is_some();
-                        lives || ground.view.is_due(named)
-                    }
+                    Some(named) => !this.is_to_end(named) && ground.view.row(named)?.is_some(),
                     None => false,
                 };
-                if !lives {
+                if lives {
+                } else if named.as_ref().is_some_and(|named| ground.view.is_due(named)) {
+                    // Members leave with a key whose end is still to be carried out.
+                    ending += 1;
+                } else {
                     strangers.push(member.to_vec());
                     named_first = named_first.take().or(named);
                 }
             }
             Ok(())
         })?;
+        self.found(Some(table)).ending += ending;
         if self.occasion == Occasion::Return {
             if let Some(first) = strangers.first() {
                 self.misfit(table, key, || match &named_first {
@@ -138,19 +143,107 @@ impl Conclusion {
         Ok(visited)
     }
 
-    /// Gives unique values to who claims them; whether all are given.
-    pub(super) fn settle(&mut self, book: &RuleBook, left: &mut usize) -> bool {
+    /// Gives unique values to who claims them; whether all are given. What a client wrote to a
+    /// lookup that returns stays there.
+    pub(super) fn settle(&mut self, ground: Ground<'_>, left: &mut usize) -> Result<bool, NotYet> {
+        let book = ground.book;
         while *left > 0 {
             *left -= 1;
+            let Some((_, Claim { entry, source, key })) = self.claims.first_key_value() else {
+                return Ok(true);
+            };
+            let kept = match self.occasion {
+                Occasion::Return if !self.wanted.is_demanded(&entry.key) => {
+                    self.kept_in_lookup(ground, entry, (*source, key))?
+                }
+                Occasion::Return | Occasion::Change => None,
+            };
             let Some((_, Claim { entry, source, key })) = self.claims.pop_first() else {
-                return true;
+                return Ok(true);
             };
             let derived = entry.table;
-            if let Err(taken) = self.wanted.gain(entry, None) {
+            if let Some(problem) = kept {
+                self.conflict(source, &key, || problem);
+            } else if let Err(taken) = self.wanted.gain(entry, None) {
                 let problem = || book.refuse_taken(source, &key, derived, &taken.owner);
                 self.conflict(source, &key, problem);
             }
         }
-        false
+        Ok(false)
     }
+
+    /// Why a row does not get the entry of a lookup that it claims, where something stands there
+    /// that no row demands and that does not go with one either.
+    fn kept_in_lookup(
+        &self,
+        ground: Ground<'_>,
+        entry: &Entry,
+        (source, key): (KeyId, &[u8]),
+    ) -> Result<Option<Refusal>, NotYet> {
+        let book = ground.book;
+        let Some(row) = ground.view.row(&entry.key)? else { return Ok(None) };
+        let Some(text) = row.text() else {
+            return Ok(Some(book.refuse_unnamed(source, key, entry.table)));
+        };
+        let is_kept = !goes_with_its_source(ground, (entry.table, &entry.key), &text);
+        Ok(is_kept.then(|| book.refuse_taken(source, key, entry.table, &text)))
+    }
+
+    /// What of a derived row changes, of what must be otherwise. An entry whose source's time is
+    /// over is left to go with that, and in a row that returns what clients wrote in spite of its
+    /// sources stays.
+    pub(super) fn changing(
+        &mut self,
+        ground: Ground<'_>,
+        (table, key): (KeyId, &[u8]),
+        row: Option<&dyn Row>,
+        mut elements: BTreeMap<Vec<u8>, State>,
+    ) -> BTreeMap<Vec<u8>, State> {
+        let book = ground.book;
+        let (Some(row), Some(row_type)) = (row, book.traits(table).row_type) else {
+            return elements;
+        };
+        let returns = self.occasion == Occasion::Return;
+        let is_of_type = row.row_type() == row_type;
+        let (mut ending, mut superseded, mut contradictions) = (0, 0, BTreeSet::new());
+        elements.retain(|member, wanted| {
+            let now = State::of(Some(row), row_type, member);
+            if now == *wanted || (now == State::Absent && (is_of_type || !returns)) {
+                return true;
+            }
+            let text = |state: &State| match state {
+                State::Text(text) => Some(text.clone()),
+                State::Absent => None,
+                State::Member | State::Score(_) => Some(member.clone()),
+            };
+            let held = text(&now);
+            let is_going =
+                held.as_ref().is_some_and(|held| goes_with_its_source(ground, (table, key), held));
+            match is_going {
+                true if *wanted == State::Absent => ending += 1,
+                // Another one has claimed it.
+                true => superseded += 1,
+                false if returns => contradictions.extend(held.into_iter().chain(text(wanted))),
+                false => {}
+            }
+            match is_going {
+                true => *wanted != State::Absent,
+                false => !returns,
+            }
+        });
+        self.found(Some(table)).ending += ending;
+        self.mended.superseded = superseded;
+        if !contradictions.is_empty() {
+            self.misfit(table, key, || book.refuse_contradiction(table, key));
+            self.report.contradictions.entry(key.to_vec()).or_default().extend(contradictions);
+        }
+        elements
+    }
+}
+
+/// Whether what a derived row holds came from a row whose time is over and whose end is still to
+/// be carried out.
+fn goes_with_its_source(ground: Ground<'_>, (table, key): (KeyId, &[u8]), member: &[u8]) -> bool {
+    let source = ground.book.source_of(table, key, member);
+    source.is_some_and(|source| ground.view.is_due(&source))
 }

@@ -1,6 +1,9 @@
 //! What one start accepted the next one leaves alone, and what a start does to rows it says.
 //! The same of a mode that is switched and of files that are read anew, where they cost rows.
 
+mod by_hand;
+mod told;
+
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server, call};
 use std::fs;
