@@ -12,7 +12,7 @@ mod same;
 
 pub use effect::Effect;
 
-use keyward_schema::{Alert, Derived, KeyId, Keyspace, Lifetime, Schema, escape, facts};
+use keyward_schema::{Alert, Derived, KeyId, Keyspace, Lifetime, Schema, Steps, escape, facts};
 use same::{At, same_derivation, same_lifetime, template};
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl Difference {
 pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
     let is_shared = !new.parts.is_empty();
     let mut differences: Vec<Difference> = Vec::new();
-    let heirs = heirs(old, new);
+    let (heirs, steps) = (heirs(old, new), Steps::among(old.keys.len() + new.keys.len()));
     for (is, was) in heirs.iter().enumerate() {
         let Some(was) = *was else { continue };
         // Where there are several, it is told which one it is about.
@@ -103,7 +103,7 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
                 differences.extend(changes);
             }
             None => {
-                let effect = effect::of_addition(old, (new, id));
+                let effect = effect::of_addition(old, (new, id), &steps);
                 let (kind, key) = (DifferenceKind::Added, Some(id));
                 differences.push(Difference { pattern: Some(pattern), kind, effect, key });
             }
@@ -112,7 +112,7 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
     for id in old.ids() {
         let pattern = text(old, id);
         if !after.contains_key(&pattern) {
-            let effect = effect::of_removal((old, id), new);
+            let effect = effect::of_removal((old, id), new, &steps);
             let kind = DifferenceKind::Removed;
             differences.push(Difference { pattern: Some(pattern), kind, effect, key: None });
         }

@@ -14,7 +14,7 @@
 
 use keyward_schema::{
     Content, DataType, Derived, Evict, Key, KeyId, Keyspace, Lifetime, Mode, Persist, Relation,
-    Renew, Schema, Sink, SinkKind, Type, relate,
+    Renew, Schema, Sink, SinkKind, Steps, Type, relation_within,
 };
 
 use super::same::{At, field, same_derivation, same_lifetime};
@@ -79,7 +79,7 @@ pub(super) fn is_written_over(at: At<'_>) -> bool {
 }
 
 /// What a pattern that only the new schema has can do to rows that it gets.
-pub(super) fn of_addition(old: &Schema, new: At<'_>) -> Effect {
+pub(super) fn of_addition(old: &Schema, new: At<'_>, steps: &Steps) -> Effect {
     let after = key(new);
     if after.is_changefeed {
         // Nobody but Keyward writes there.
@@ -89,7 +89,7 @@ pub(super) fn of_addition(old: &Schema, new: At<'_>) -> Effect {
     // Keys without a pattern, unless each of its keys had one.
     let mut has_strangers = true;
     for was in old.ids() {
-        let relation = relate(&old.key(was).pattern, &after.pattern).0;
+        let relation = relation_within(&old.key(was).pattern, &after.pattern, steps);
         if relation != Relation::Disjoint {
             effect = effect.max(of_transfer((old, was), new));
             has_strangers &= !matches!(relation, Relation::Equal | Relation::Superset);
@@ -110,12 +110,14 @@ fn of_strangers(new: At<'_>) -> Effect {
 
 /// What the end of a pattern can do to its rows. Those that another takes over become its
 /// own, and all others are kept without a pattern, but for what was computed: that goes.
-pub(super) fn of_removal((old, was): At<'_>, new: &Schema) -> Effect {
+pub(super) fn of_removal((old, was): At<'_>, new: &Schema, steps: &Steps) -> Effect {
     let before = old.key(was);
     if before.derived.as_ref().is_some_and(is_computed) {
         return Effect::Destroys;
     }
-    let takes = |id: &KeyId| relate(&new.key(*id).pattern, &before.pattern).0 != Relation::Disjoint;
+    let takes = |id: &KeyId| {
+        relation_within(&new.key(*id).pattern, &before.pattern, steps) != Relation::Disjoint
+    };
     let heirs = new.ids().filter(takes);
     heirs.map(|is| of_transfer((old, was), (new, is))).max().unwrap_or(Effect::Compatible)
 }

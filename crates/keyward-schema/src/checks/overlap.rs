@@ -1,8 +1,9 @@
 //! KW0107: two patterns accept the same keys.
 
+use crate::checks::entangled_patterns;
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::escape::escape;
-use crate::pattern::{Part, Pattern, Relation, relate, relation};
+use crate::pattern::{Part, Pattern, Relation, Steps, relate, relation_within};
 use crate::read::KeyDraft;
 use crate::toml_form::text_form;
 
@@ -43,7 +44,7 @@ const MAX_SHOWN: usize = 4;
 const MAX_FOUND: usize = 50;
 
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
-    let mut count = 0;
+    let (mut count, steps) = (0, Steps::among(drafts.len()));
     let patterns: Vec<(&Pattern, &KeyDraft<'_>)> =
         drafts.iter().filter_map(|draft| Some((draft.pattern.as_ref()?, draft))).collect();
     for (index, (pattern, draft)) in patterns.iter().enumerate() {
@@ -51,15 +52,22 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
             return;
         }
         let is_rival = |(earlier, _): &&(&Pattern, &KeyDraft<'_>)| {
-            matches!(relation(earlier, pattern), Relation::Equal | Relation::Overlap)
+            let relation = relation_within(earlier, pattern, &steps);
+            matches!(relation, Relation::Equal | Relation::Overlap)
         };
-        let mut rivals = patterns[..index].iter().filter(is_rival);
+        let rivals: Vec<_> = patterns[..index].iter().filter(is_rival).take(MAX_SHOWN).collect();
+        let left = patterns.len() - index - 1;
+        if steps.are_used_up() {
+            // The last of them is the one that could not be told apart.
+            let rival = rivals.last().map(|(_, draft)| draft.at);
+            report.push(entangled_patterns::incomparable(draft.at, rival, (left, &steps)));
+            return;
+        }
+        let mut rivals = rivals.into_iter();
         if let Some((first, first_draft)) = rivals.next() {
             let found = found(pattern, draft, first).see(first_draft.at, "first claimed here");
-            let others = rivals.take(MAX_SHOWN - 1);
-            let found = others.fold(found, |found, (_, other)| found.see(other.at, "and here"));
+            let found = rivals.fold(found, |found, (_, other)| found.see(other.at, "and here"));
             count += 1;
-            let left = patterns.len() - index - 1;
             if count == MAX_FOUND && left > 0 {
                 let last = format!("{left} patterns behind this one were not compared");
                 report.push(found.see(draft.at, last));
