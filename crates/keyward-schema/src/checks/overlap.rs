@@ -88,10 +88,17 @@ fn found(pattern: &Pattern, draft: &KeyDraft<'_>, rival: &Pattern) -> Diagnostic
             .saying("it cannot be told which keys both of two patterns accept"),
     };
     match with_literal(pattern) {
-        Some(mended) => found.help(format!("add a literal segment: {}", text_form(&mended))),
-        None => found.help("give a placeholder of one of them a narrower type, or an alphabet"),
+        Some(mended) => {
+            let mended = text_form(&mended);
+            found.help(format!("{NARROWER}; or, if the keys are yours to name: {mended}"))
+        }
+        None => found.help(NARROWER),
     }
 }
+
+/// What can be done about keys that a program has named: they cannot be called otherwise.
+const NARROWER: &str = "give one of them a narrower type or alphabet ({id:uint}, \
+                        {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = \"…\" })";
 
 /// The same pattern with the name of its first placeholder before it, if that placeholder is a
 /// segment: what a program puts into one key cannot be moved apart.
@@ -144,7 +151,7 @@ type = "hash"
 [key."user:{name}"]
 type = "hash"
 "#,
-            r#"KW0107 4:6 two patterns accept the same keys [also matches `user:42`] | see 1:6 first claimed here | help: add a literal segment: "user:name:{name}""#,
+            r#"KW0107 4:6 two patterns accept the same keys [also matches `user:42`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "user:name:{name}""#,
         );
         check(
             r#"
@@ -153,7 +160,7 @@ type = "hash"
 [key."a:c:{y}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c:b`] | see 1:6 first claimed here | help: add a literal segment: "a:c:y:{y}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c:b`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:c:y:{y}""#,
         );
         check(
             r#"
@@ -162,7 +169,7 @@ type = "hash"
 [key."a:{y:base58}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{y:base58}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:y:{y:base58}""#,
         );
         check(
             r#"
@@ -171,7 +178,7 @@ type = "hash"
 [key."a:{v:c|d}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c`] | see 1:6 first claimed here | help: add a literal segment: "a:v:{v:c|d}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:v:{v:c|d}""#,
         );
         check(
             r#"
@@ -180,7 +187,7 @@ type = "hash"
 [key."{x}:b:{r:rest}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:b:42`] | see 1:6 first claimed here | help: add a literal segment: "x:{x}:b:{r:rest}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:b:42`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "x:{x}:b:{r:rest}""#,
         );
         check(
             r#"
@@ -189,7 +196,22 @@ type = "hash"
 [key."a:{{{y}}}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:{42}`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{{{y}}}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:{42}`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:y:{{{y}}}""#,
+        );
+    }
+
+    #[test]
+    fn keys_that_programs_name_are_not_to_be_called_otherwise() {
+        check(
+            r#"
+[key."task-{id}.c"]
+type = "hash"
+[key."{queue}.c"]
+type = "hash"
+[key."{queue}-{n}"]
+type = "hash"
+"#,
+            r#"KW0107 5:6 two patterns accept the same keys [also matches `123e4567-e89b-12d3-a456-426614174000.c`] | see 3:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" })"#,
         );
     }
 
@@ -232,8 +254,8 @@ type = "hash"
 type = "hash"
 "#,
             r#"
-KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{y}"
-KW0107 5:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | see 3:6 and here | help: add a literal segment: "a:z:{z}"
+KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:y:{y}"
+KW0107 5:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | see 3:6 and here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:z:{z}"
 "#,
         );
     }
