@@ -51,7 +51,7 @@ pub use entry::EntryFields;
 pub use forms::{Form, Forms};
 pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 pub use observing::Deed;
-pub use plan::{Difference, DifferenceKind, Effect, compare};
+pub use plan::{Difference, DifferenceKind, Effect, compare, compare_for_rows};
 pub use reason::{ByReason, Reason};
 pub use refusal::Refusal;
 pub use shown::{Books, REDACTED, Sender};

@@ -8,10 +8,12 @@
 //! Not here: what becomes of rows (`survey`).
 
 mod effect;
+mod same;
 
 pub use effect::Effect;
 
-use keyward_schema::{Alert, KeyId, Keyspace, Schema, escape, facts};
+use keyward_schema::{Alert, Derived, KeyId, Keyspace, Lifetime, Schema, Steps, escape, facts};
+use same::{At, same_derivation, same_lifetime, template};
 use std::collections::BTreeMap;
 
 /// One difference between two schemas.
@@ -68,10 +70,12 @@ impl Difference {
 pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
     let is_shared = !new.parts.is_empty();
     let mut differences: Vec<Difference> = Vec::new();
-    for (old, new) in old.keyspaces().zip(new.keyspaces()) {
+    let (heirs, steps) = (heirs(old, new), Steps::among(old.keys.len() + new.keys.len()));
+    for (is, was) in heirs.iter().enumerate() {
+        let Some(was) = *was else { continue };
         // Where there are several, it is told which one it is about.
-        let name = is_shared.then(|| format!("keyspace {}", escape(&new.name)));
-        differences.extend(keyspace_differences(name.as_deref(), old, new));
+        let name = is_shared.then(|| format!("keyspace {}", escape(&new.keyspace_at(is).name)));
+        differences.extend(keyspace_differences(name.as_deref(), (old, was), (new, is)));
     }
     let (before, after) = (by_pattern(old), by_pattern(new));
     for id in new.ids() {
@@ -79,7 +83,15 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
         match before.get(&pattern).copied() {
             Some(before) => {
                 let facts = [facts::of_key(old, before), facts::of_key(new, id)];
-                let changes = fact_differences(facts).into_iter().map(|kind| {
+                let mut kinds = fact_differences(facts);
+                kinds.extend(unworded_differences((old, before), (new, id), &kinds));
+                let keyspace = new.key(id).keyspace;
+                if heirs[keyspace] != Some(old.key(before).keyspace) {
+                    let [before, after] = [old.keyspace_of(before), new.keyspace_of(id)]
+                        .map(|keyspace| vec![escape(&keyspace.name).into_owned()]);
+                    kinds.push(DifferenceKind::Changed { about: "Keyspace", before, after });
+                }
+                let changes = kinds.into_iter().map(|kind| {
                     let effect = match &kind {
                         DifferenceKind::Changed { about, .. } => {
                             effect::of_change(about, (old, before), (new, id))
@@ -91,7 +103,7 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
                 differences.extend(changes);
             }
             None => {
-                let effect = effect::of_addition(old, (new, id));
+                let effect = effect::of_addition(old, (new, id), &steps);
                 let (kind, key) = (DifferenceKind::Added, Some(id));
                 differences.push(Difference { pattern: Some(pattern), kind, effect, key });
             }
@@ -100,10 +112,37 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
     for id in old.ids() {
         let pattern = text(old, id);
         if !after.contains_key(&pattern) {
-            let effect = effect::of_removal((old, id), new);
+            let effect = effect::of_removal((old, id), new, &steps);
             let kind = DifferenceKind::Removed;
             differences.push(Difference { pattern: Some(pattern), kind, effect, key: None });
         }
+    }
+    differences
+}
+
+/// As [`compare`], for who wants to know what can become of rows: with what any change of the
+/// schema does besides. Where writes only warned, clients may have written into rows that
+/// Keyward computes, and whatever the change is, they come to hold what their sources demand.
+pub fn compare_for_rows(old: &Schema, new: &Schema) -> Vec<Difference> {
+    let mut differences = compare(old, new);
+    if differences.is_empty() {
+        return differences;
+    }
+    let after = by_pattern(new);
+    for was in old.ids().filter(|id| effect::is_written_over((old, *id))) {
+        let pattern = text(old, was);
+        let is_told = |difference: &Difference| {
+            difference.pattern.as_ref() == Some(&pattern) && difference.effect == Effect::Destroys
+        };
+        let Some(key) = after.get(&pattern).copied() else { continue };
+        if differences.iter().any(is_told) {
+            continue;
+        }
+        let before = vec!["what clients wrote there while writes only warned".to_owned()];
+        let about = "Kept by Keyward";
+        let kind = DifferenceKind::Changed { about, before, after: Vec::new() };
+        let (pattern, effect) = (Some(pattern), Effect::Destroys);
+        differences.push(Difference { pattern, kind, effect, key: Some(key) });
     }
     differences
 }
@@ -117,7 +156,57 @@ fn by_pattern(schema: &Schema) -> BTreeMap<String, KeyId> {
     schema.ids().map(|id| (text(schema, id), id)).collect()
 }
 
-fn keyspace_differences(name: Option<&str>, old: &Keyspace, new: &Keyspace) -> Vec<Difference> {
+/// By the place of each keyspace of the new schema, the place of the old one that it takes the
+/// place of: the one of its name, or else the one that stood there and whose name is gone.
+fn heirs(old: &Schema, new: &Schema) -> Vec<Option<usize>> {
+    let names: Vec<&str> = old.keyspaces().map(|keyspace| &*keyspace.name).collect();
+    let stays = |name: &str| new.keyspaces().any(|keyspace| &*keyspace.name == name);
+    let heir = |(place, keyspace): (usize, &Keyspace)| {
+        let namesake = names.iter().position(|name| **name == *keyspace.name);
+        namesake.or_else(|| names.get(place).filter(|name| !stays(name)).map(|_| place))
+    };
+    new.keyspaces().enumerate().map(heir).collect()
+}
+
+/// What two schemas say differently of a key in the same words: by which of its own
+/// placeholders it names another key.
+fn unworded_differences(
+    old: At<'_>,
+    new: At<'_>,
+    worded: &[DifferenceKind],
+) -> Vec<DifferenceKind> {
+    let is_worded = |heading: &str| {
+        let is_it = |kind: &DifferenceKind| matches!(kind, DifferenceKind::Changed { about, .. } if *about == heading);
+        worded.iter().any(is_it)
+    };
+    let leader = |(schema, id): At<'_>| match &schema.key(id).lifetime {
+        Lifetime::With { key } => vec![format!("with {}", template((schema, id), key))],
+        _ => Vec::new(),
+    };
+    let source = |(schema, id): At<'_>| {
+        let derived = schema.key(id).derived.iter();
+        let named = |derived: &Derived| {
+            format!("{} of {}", derived.name(), template((schema, id), derived.source()))
+        };
+        derived.map(named).collect()
+    };
+    let mut found = Vec::new();
+    if !is_worded("Lifetime") && !same_lifetime(old, new) {
+        let (before, after) = (leader(old), leader(new));
+        found.push(DifferenceKind::Changed { about: "Lifetime", before, after });
+    }
+    if !is_worded("Kept by Keyward") && !same_derivation(old, new) {
+        let (before, after) = (source(old), source(new));
+        found.push(DifferenceKind::Changed { about: "Kept by Keyward", before, after });
+    }
+    found
+}
+
+fn keyspace_differences(
+    name: Option<&str>,
+    old: (&Schema, usize),
+    new: (&Schema, usize),
+) -> Vec<Difference> {
     let facts = |keyspace: &Keyspace| {
         let memory = keyspace.max_memory.map(|bytes| format!("{bytes} bytes"));
         vec![
@@ -133,7 +222,8 @@ fn keyspace_differences(name: Option<&str>, old: &Keyspace, new: &Keyspace) -> V
             ("alerts", keyspace.alerts.iter().map(Alert::in_words).collect()),
         ]
     };
-    let changes = fact_differences([facts(old), facts(new)]).into_iter();
+    let of = |(schema, place): (&Schema, usize)| facts(schema.keyspace_at(place));
+    let changes = fact_differences([of(old), of(new)]).into_iter();
     let difference = |kind| {
         let effect = match &kind {
             DifferenceKind::Changed { about, .. } => effect::of_keyspace(about, old, new),
@@ -283,5 +373,32 @@ ttl = "none"
         }
         let set = |most: u32| text("", &format!("type = 'set'\nmax_members = {most}"));
         check(&set(1000), &set(10), Compatible);
+    }
+
+    #[test]
+    fn a_pattern_that_is_moved_to_another_keyspace_is_under_its_mode_and_memory() {
+        let read = |name: &str, settings: &str, keys: &str| {
+            let text = format!("[keyspace]\nname = '{name}'\n{settings}\n{keys}");
+            keyward_schema::check(name, text.as_bytes()).schema.expect("it is sound")
+        };
+        let key = |name: &str| format!("[key.'{name}:{{id}}']\ntype = 'string'\n");
+        let (a, b, moved) = (key("a"), key("b"), key("m"));
+        let check = |(one, two): (&str, &str), told: &[(&str, Effect)]| {
+            let old =
+                Schema::join(vec![read("one", one, &(a.clone() + &moved)), read("two", two, &b)]);
+            // In another order too.
+            let new =
+                Schema::join(vec![read("two", two, &(b.clone() + &moved)), read("one", one, &a)]);
+            let differences = compare(&old, &new);
+            let is: Vec<(String, Effect)> =
+                differences.iter().map(|found| (found.in_words(), found.effect)).collect();
+            let told: Vec<(String, Effect)> =
+                told.iter().map(|(words, effect)| ((*words).to_owned(), *effect)).collect();
+            assert_eq!(is, told);
+        };
+        check(("", ""), &[("m:{id}: Keyspace: one -> two", Effect::Compatible)]);
+        check(("", "max_memory = '1mb'"), &[("m:{id}: Keyspace: one -> two", Effect::Destroys)]);
+        check(("mode = 'observe'", ""), &[("m:{id}: Keyspace: one -> two", Effect::Destroys)]);
+        check(("", "mode = 'observe'"), &[("m:{id}: Keyspace: one -> two", Effect::Compatible)]);
     }
 }

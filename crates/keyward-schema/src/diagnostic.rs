@@ -5,6 +5,7 @@
 //! `keyward explain-code` has a page for whatever `keyward check` prints.
 //! Not here: the rules themselves (`checks`), how findings look (`keyward_docs`).
 
+use crate::pattern::Steps;
 use crate::source::Span;
 
 /// How bad a finding is.
@@ -124,17 +125,33 @@ impl Diagnostic {
     }
 }
 
+/// Comparing so many patterns is enough for finding out what all templates of a file refer to.
+const TEMPLATES: usize = 256;
+
 /// How many findings are kept. A hostile file could cause one per byte.
 pub const MAX_DIAGNOSTICS: usize = 500;
 
 /// The findings of one run over one file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Report {
     found: Vec<Diagnostic>,
     errors_total: usize,
+    /// For what templates refer to.
+    steps: Steps,
+}
+
+impl Default for Report {
+    fn default() -> Report {
+        Report { found: Vec::new(), errors_total: 0, steps: Steps::among(TEMPLATES) }
+    }
 }
 
 impl Report {
+    /// The steps that are left for finding out what the templates of the file refer to.
+    pub(crate) fn steps(&self) -> &Steps {
+        &self.steps
+    }
+
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         if diagnostic.rule.level == Level::Error {
             self.errors_total += 1;

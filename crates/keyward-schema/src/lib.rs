@@ -47,13 +47,14 @@ pub use function::{Argument, Function, FunctionKey, Target};
 pub use include::{Files, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 pub use lifetime::{Excess, Lifetime, Renew, Subject, Total};
 pub use matcher::{
-    MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, Match, Matcher, MatcherError, NamedPattern,
-    Placeholders,
+    Limit, MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, Match, Matcher, MatcherError,
+    NamedPattern, Placeholders,
 };
 pub use near_miss::{MissReason, NearMiss, near_miss};
 pub use pattern::{
-    Element, Kind, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, Pattern, PatternError,
-    PatternProblem, Placeholder, Relation, TextKind, Values, relate,
+    Element, Kind, MAX_PAIR_STEPS, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, Pattern,
+    PatternError, PatternProblem, Placeholder, Relation, STEPS_PER_PATTERN, Steps, TextKind,
+    Values, relate, relation_within,
 };
 pub use read::{
     Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check, check_file,

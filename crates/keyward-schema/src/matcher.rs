@@ -39,7 +39,9 @@ mod words;
 
 use std::num::{NonZeroU8, NonZeroU32};
 
-pub use build::{MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, MatcherError, NamedPattern};
+pub use build::{
+    Limit, MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, MatcherError, NamedPattern,
+};
 pub use found::{Match, Placeholders};
 
 use crate::{MAX_SEGMENTS, Pattern};

@@ -7,7 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, MAX_KEYS, check};
+use keyward_schema::{
+    Checked, Level, MAX_DIAGNOSTICS, MAX_KEYS, Pattern, Steps, check, relation_within,
+};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -185,4 +187,56 @@ fn types_that_nest_by_tables_and_brackets_together() {
     }
     let found = answer([format!("[key.a]\ntype = \"json\"\nvalue = {shape}\n")]);
     assert_eq!(codes(&found), ["KW0202"]);
+}
+
+/// Patterns whose comparison would take hours: of each a number of its own makes the lengths.
+fn long_texts(pattern: impl Fn(usize) -> String) -> Checked {
+    answer((0..16).map(|n| hash(pattern(n))))
+}
+
+#[test]
+fn texts_of_many_lengths_are_not_compared_without_end() {
+    let checks: [&dyn Fn(usize) -> String; 2] = [
+        &|n| {
+            format!("a{{x:text(a-z,256)}}b{{y:text(a-z,{})}}c{{z:text(a-z,{})}}", 200 + n, 180 + n)
+        },
+        &|n| format!("a{{x:rest}}b{{y:text(a-z,{})}}c{{z:text(a-z,{})}}", 200 + n, 180 + n),
+    ];
+    for pattern in checks {
+        let checked = long_texts(pattern);
+        assert_eq!(codes(&checked), ["KW0110"]);
+        assert_eq!(
+            checked.diagnostics[0].message,
+            "the patterns are too entangled: which keys two of them share takes more than 524288 \
+             steps, or more than 589824 for all of them"
+        );
+    }
+}
+
+#[test]
+fn what_programs_write_is_compared_in_few_steps() {
+    let folder = |path: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let library = std::fs::read_dir(folder("../../library")).expect("the library");
+    let systems = std::fs::read_dir(folder("../../systems")).expect("the systems");
+    let of_systems = systems.flatten().map(|entry| entry.path().join("keyward.toml"));
+    let files = library.flatten().map(|entry| entry.path()).chain(of_systems);
+    let texts = files.filter_map(|path| std::fs::read_to_string(path).ok());
+    let patterns: Vec<Pattern> = texts
+        .flat_map(|text| {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("[key.\""));
+            let names: Vec<String> = lines
+                .filter_map(|line| Some(line.split_once("\"]")?.0.replace("${prefix}", "")))
+                .collect();
+            names
+        })
+        .filter_map(|text| Pattern::parse(&text).ok())
+        .collect();
+    assert!(patterns.len() > 150, "{}", patterns.len());
+    let steps = Steps::among(patterns.len());
+    for (index, pattern) in patterns.iter().enumerate() {
+        for other in &patterns[..index] {
+            relation_within(other, pattern, &steps);
+        }
+    }
+    assert!(steps.taken() < steps.allowed() / 3, "{} steps", steps.taken());
 }

@@ -195,7 +195,7 @@ fn patterns_that_burst_the_automaton_are_refused() {
         })
         .collect();
     match error(&texts.iter().map(String::as_str).collect::<Vec<_>>()) {
-        MatcherError::Entangled { patterns } => {
+        MatcherError::Entangled { patterns, .. } => {
             assert!(patterns.len() > 1);
             assert!(patterns.iter().all(|named| *named.text == *texts[named.index]));
         }
@@ -219,7 +219,7 @@ fn forms_of_a_segment_have_their_bound() {
         assert_eq!(found, Some(length - 1), "{key}");
     }
     match error(&texts) {
-        MatcherError::Entangled { patterns } => assert_eq!(patterns.len(), texts.len()),
+        MatcherError::Entangled { patterns, .. } => assert_eq!(patterns.len(), texts.len()),
         other => panic!("{other}"),
     }
 }
@@ -237,7 +237,7 @@ fn tails_of_a_key_have_their_bound() {
         assert_eq!(found, (end < MAX_TAILS).then_some(end), "{key}");
     }
     match error(&texts) {
-        MatcherError::Entangled { patterns } => assert_eq!(patterns.len(), texts.len()),
+        MatcherError::Entangled { patterns, .. } => assert_eq!(patterns.len(), texts.len()),
         other => panic!("{other}"),
     }
 }

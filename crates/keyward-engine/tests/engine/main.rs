@@ -34,6 +34,7 @@ mod observing_model;
 mod pause;
 mod plan;
 mod plan_effects;
+mod plan_settings;
 mod planning;
 mod planted_secrets;
 mod pressure;

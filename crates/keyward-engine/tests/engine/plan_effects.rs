@@ -137,5 +137,5 @@ fn nothing_happens_to_rows_that_a_comparison_does_not_call_possible() {
     }
     let [compatible, rewrites, destroys] = tally.map(|count| count % 100_000);
     assert!(compatible > 5 && rewrites > 20 && destroys > 20, "{tally:?}");
-    assert!(tally.iter().all(|count| count / 100_000 > 5), "every word is said: {tally:?}");
+    assert!(tally.iter().all(|count| count / 100_000 > 3), "every word is said: {tally:?}");
 }

@@ -10,7 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use keyward_schema::{Derived, KeyId, Lifetime, Pattern, Reference, Relation, Schema, relate};
+use keyward_schema::{
+    Derived, KeyId, Lifetime, Pattern, Reference, Relation, Schema, Steps, relation_within,
+};
 
 use crate::book::RuleBook;
 
@@ -99,6 +101,8 @@ struct Changeover<'a> {
     moving: Vec<&'a Pattern>,
     /// Whether the new one has such patterns.
     has_new: bool,
+    /// What is left for comparing patterns; beyond it keys count as moving.
+    steps: Steps,
 }
 
 impl<'a> Changeover<'a> {
@@ -110,12 +114,14 @@ impl<'a> Changeover<'a> {
         let gone = gone.map(|id| &old.schema.key(id).pattern);
         let has_new = !come.is_empty();
         let moving = come.iter().map(|id| &new.schema.key(*id).pattern).chain(gone).collect();
-        Changeover { old, new, moving, has_new }
+        let steps = Steps::among(old.schema.keys.len() + new.schema.keys.len());
+        Changeover { old, new, moving, has_new, steps }
     }
 
     /// Whether no key comes to a pattern that both have, and none leaves it.
     fn keeps_its_keys(&self, pattern: &Pattern) -> bool {
-        self.moving.iter().all(|other| relate(pattern, other).0 == Relation::Disjoint)
+        let relation = |other: &Pattern| relation_within(pattern, other, &self.steps);
+        self.moving.iter().all(|other| relation(other) == Relation::Disjoint)
     }
 
     /// By the index of the table, whether it is settled.

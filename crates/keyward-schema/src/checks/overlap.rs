@@ -1,8 +1,9 @@
 //! KW0107: two patterns accept the same keys.
 
+use crate::checks::entangled_patterns;
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::escape::escape;
-use crate::pattern::{Part, Pattern, Relation, relate, relation};
+use crate::pattern::{Part, Pattern, Relation, Steps, relate, relation_within};
 use crate::read::KeyDraft;
 use crate::toml_form::text_form;
 
@@ -43,7 +44,7 @@ const MAX_SHOWN: usize = 4;
 const MAX_FOUND: usize = 50;
 
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
-    let mut count = 0;
+    let (mut count, steps) = (0, Steps::among(drafts.len()));
     let patterns: Vec<(&Pattern, &KeyDraft<'_>)> =
         drafts.iter().filter_map(|draft| Some((draft.pattern.as_ref()?, draft))).collect();
     for (index, (pattern, draft)) in patterns.iter().enumerate() {
@@ -51,15 +52,22 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
             return;
         }
         let is_rival = |(earlier, _): &&(&Pattern, &KeyDraft<'_>)| {
-            matches!(relation(earlier, pattern), Relation::Equal | Relation::Overlap)
+            let relation = relation_within(earlier, pattern, &steps);
+            matches!(relation, Relation::Equal | Relation::Overlap)
         };
-        let mut rivals = patterns[..index].iter().filter(is_rival);
+        let rivals: Vec<_> = patterns[..index].iter().filter(is_rival).take(MAX_SHOWN).collect();
+        let left = patterns.len() - index - 1;
+        if steps.are_used_up() {
+            // The last of them is the one that could not be told apart.
+            let rival = rivals.last().map(|(_, draft)| draft.at);
+            report.push(entangled_patterns::incomparable(draft.at, rival, (left, &steps)));
+            return;
+        }
+        let mut rivals = rivals.into_iter();
         if let Some((first, first_draft)) = rivals.next() {
             let found = found(pattern, draft, first).see(first_draft.at, "first claimed here");
-            let others = rivals.take(MAX_SHOWN - 1);
-            let found = others.fold(found, |found, (_, other)| found.see(other.at, "and here"));
+            let found = rivals.fold(found, |found, (_, other)| found.see(other.at, "and here"));
             count += 1;
-            let left = patterns.len() - index - 1;
             if count == MAX_FOUND && left > 0 {
                 let last = format!("{left} patterns behind this one were not compared");
                 report.push(found.see(draft.at, last));
@@ -80,10 +88,17 @@ fn found(pattern: &Pattern, draft: &KeyDraft<'_>, rival: &Pattern) -> Diagnostic
             .saying("it cannot be told which keys both of two patterns accept"),
     };
     match with_literal(pattern) {
-        Some(mended) => found.help(format!("add a literal segment: {}", text_form(&mended))),
-        None => found.help("give a placeholder of one of them a narrower type, or an alphabet"),
+        Some(mended) => {
+            let mended = text_form(&mended);
+            found.help(format!("{NARROWER}; or, if the keys are yours to name: {mended}"))
+        }
+        None => found.help(NARROWER),
     }
 }
+
+/// What can be done about keys that a program has named: they cannot be called otherwise.
+const NARROWER: &str = "give one of them a narrower type or alphabet ({id:uint}, \
+                        {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = \"…\" })";
 
 /// The same pattern with the name of its first placeholder before it, if that placeholder is a
 /// segment: what a program puts into one key cannot be moved apart.
@@ -136,7 +151,7 @@ type = "hash"
 [key."user:{name}"]
 type = "hash"
 "#,
-            r#"KW0107 4:6 two patterns accept the same keys [also matches `user:42`] | see 1:6 first claimed here | help: add a literal segment: "user:name:{name}""#,
+            r#"KW0107 4:6 two patterns accept the same keys [also matches `user:42`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "user:name:{name}""#,
         );
         check(
             r#"
@@ -145,7 +160,7 @@ type = "hash"
 [key."a:c:{y}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c:b`] | see 1:6 first claimed here | help: add a literal segment: "a:c:y:{y}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c:b`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:c:y:{y}""#,
         );
         check(
             r#"
@@ -154,7 +169,7 @@ type = "hash"
 [key."a:{y:base58}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{y:base58}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:y:{y:base58}""#,
         );
         check(
             r#"
@@ -163,7 +178,7 @@ type = "hash"
 [key."a:{v:c|d}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c`] | see 1:6 first claimed here | help: add a literal segment: "a:v:{v:c|d}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:v:{v:c|d}""#,
         );
         check(
             r#"
@@ -172,7 +187,7 @@ type = "hash"
 [key."{x}:b:{r:rest}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:b:42`] | see 1:6 first claimed here | help: add a literal segment: "x:{x}:b:{r:rest}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:b:42`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "x:{x}:b:{r:rest}""#,
         );
         check(
             r#"
@@ -181,7 +196,22 @@ type = "hash"
 [key."a:{{{y}}}"]
 type = "hash"
 "#,
-            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:{42}`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{{{y}}}""#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:{42}`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:y:{{{y}}}""#,
+        );
+    }
+
+    #[test]
+    fn keys_that_programs_name_are_not_to_be_called_otherwise() {
+        check(
+            r#"
+[key."task-{id}.c"]
+type = "hash"
+[key."{queue}.c"]
+type = "hash"
+[key."{queue}-{n}"]
+type = "hash"
+"#,
+            r#"KW0107 5:6 two patterns accept the same keys [also matches `123e4567-e89b-12d3-a456-426614174000.c`] | see 3:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" })"#,
         );
     }
 
@@ -224,8 +254,8 @@ type = "hash"
 type = "hash"
 "#,
             r#"
-KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{y}"
-KW0107 5:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | see 3:6 and here | help: add a literal segment: "a:z:{z}"
+KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:y:{y}"
+KW0107 5:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | see 3:6 and here | help: give one of them a narrower type or alphabet ({id:uint}, {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = "…" }); or, if the keys are yours to name: "a:z:{z}"
 "#,
         );
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::{claimed_twice, entangled_patterns, function_twice, too_many};
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::matcher::Matcher;
-use crate::pattern::{Relation, relate, relation};
+use crate::pattern::{Relation, Steps, relate, relation_within};
 use crate::read::{Checked, MAX_KEYS};
 use crate::schema::{Keyspace, Schema};
 
@@ -80,11 +80,16 @@ fn between(earlier: &[&Schema], schema: &Schema) -> Vec<Diagnostic> {
         RULE.at(at, "the same name")
             .saying(format!("the database already holds a keyspace `{name}` ({place})"))
     }));
+    let steps = Steps::among(keys + schema.keys.len());
     for key in &schema.keys {
         let others = earlier.iter().flat_map(|other| other.keys.iter().map(|key| (*other, key)));
-        let rival = others
-            .into_iter()
-            .find(|(_, other)| relation(&other.pattern, &key.pattern) != Relation::Disjoint);
+        let rival = others.into_iter().find(|(_, other)| {
+            relation_within(&other.pattern, &key.pattern, &steps) != Relation::Disjoint
+        });
+        if steps.are_used_up() {
+            found.push(entangled_patterns::incomparable(key.at, None, (0, &steps)));
+            return found;
+        }
         if let Some((other, rival)) = rival {
             let example = relate(&rival.pattern, &key.pattern).1.unwrap_or_default();
             let place = other.source.place(rival.at);

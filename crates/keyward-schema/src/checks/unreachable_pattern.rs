@@ -1,7 +1,8 @@
 //! KW0108: the pattern can match no key.
 
+use crate::checks::entangled_patterns;
 use crate::diagnostic::{Level, Report, Rule};
-use crate::pattern::{Kind, Pattern, Relation, SpelledOut, is_covered, relation};
+use crate::pattern::{Kind, Pattern, Relation, SpelledOut, Steps, is_covered, relation_within};
 use crate::read::KeyDraft;
 use crate::source::Span;
 
@@ -57,11 +58,16 @@ const MAX_TOGETHER: usize = 32;
 const MAX_SHOWN: usize = 8;
 
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
+    // What could not be compared was said.
+    if report.has_any(&[entangled_patterns::RULE.code]) {
+        return;
+    }
+    let steps = Steps::among(drafts.len());
     let patterns: Vec<(&Pattern, Span)> =
         drafts.iter().filter_map(|draft| Some((draft.pattern.as_ref()?, draft.at))).collect();
     let mut budget = MAX_COMPARISONS;
     for (pattern, at) in &patterns {
-        if budget == 0 {
+        if budget == 0 || steps.are_used_up() {
             return;
         }
         if !pattern.placeholders().iter().any(|own| is_finite(&own.kind)) {
@@ -69,7 +75,7 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
         }
         let smaller: Vec<(&Pattern, Span)> = patterns
             .iter()
-            .filter(|(other, _)| relation(other, pattern) == Relation::Subset)
+            .filter(|(other, _)| relation_within(other, pattern, &steps) == Relation::Subset)
             .copied()
             .collect();
         budget = budget.saturating_sub(patterns.len());
@@ -77,7 +83,7 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
         if smaller.len() < 2 {
             continue;
         }
-        if !is_claimed(pattern, &smaller, &mut budget) {
+        if !is_claimed(pattern, &smaller, &mut budget, &steps) {
             continue;
         }
         let found = RULE.at(*at, "all its keys are claimed by others").help("remove it");
@@ -93,15 +99,20 @@ fn is_finite(kind: &Kind) -> bool {
 
 /// Whether the others claim all keys of a pattern: exactly, unless there are too many of them,
 /// and then word by word.
-fn is_claimed(pattern: &Pattern, others: &[(&Pattern, Span)], budget: &mut usize) -> bool {
+fn is_claimed(
+    pattern: &Pattern,
+    others: &[(&Pattern, Span)],
+    budget: &mut usize,
+    steps: &Steps,
+) -> bool {
     if others.len() <= MAX_TOGETHER {
         let patterns: Vec<&Pattern> = others.iter().map(|(other, _)| *other).collect();
-        if let Some(is_covered) = is_covered(pattern, &patterns) {
+        if let Some(is_covered) = is_covered(pattern, &patterns, steps) {
             return is_covered;
         }
     }
     match pattern.spelled_out(MAX_COMBINATIONS) {
-        Some(combinations) => are_claimed(&combinations, others, budget),
+        Some(combinations) => are_claimed(&combinations, others, budget, steps),
         None => false,
     }
 }
@@ -111,11 +122,12 @@ fn are_claimed(
     combinations: &[SpelledOut],
     others: &[(&Pattern, Span)],
     budget: &mut usize,
+    steps: &Steps,
 ) -> bool {
     combinations.iter().all(|combination| {
         others.iter().any(|(other, _)| {
             *budget = budget.saturating_sub(1);
-            let lies = || relation(&combination.pattern, other);
+            let lies = || relation_within(&combination.pattern, other, steps);
             *budget > 0 && matches!(lies(), Relation::Subset | Relation::Equal)
         })
     })

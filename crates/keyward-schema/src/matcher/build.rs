@@ -50,16 +50,54 @@ pub enum MatcherError {
         /// The other one.
         second: NamedPattern,
     },
-    /// The automaton would exceed `MAX_STATES`, `MAX_MEMBERS`, `MAX_CANDIDATES` or `MAX_TAILS`.
+    /// The automaton would exceed a limit.
     #[error(
-        "{} patterns are too entangled: {}",
+        "{} patterns are too entangled, {limit}: {}",
         .patterns.len(),
         .patterns.iter().map(NamedPattern::to_string).collect::<Vec<_>>().join(", ")
     )]
     Entangled {
         /// The patterns that could not be told apart within the limits.
         patterns: Vec<NamedPattern>,
+        /// Which one.
+        limit: Limit,
     },
+}
+
+/// What an automaton may not exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`MAX_STATES`].
+    States,
+    /// [`MAX_MEMBERS`].
+    Members,
+    /// [`MAX_CANDIDATES`].
+    Candidates,
+    /// `MAX_COMBINATIONS`.
+    Combinations,
+    /// [`MAX_TAILS`].
+    Tails,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::States => write!(f, "the table would have more than {MAX_STATES} states"),
+            Limit::Members => {
+                write!(f, "the states of the table would have more than {MAX_MEMBERS} patterns")
+            }
+            Limit::Candidates => write!(
+                f,
+                "a segment would have to be held against more than {MAX_CANDIDATES} of them"
+            ),
+            Limit::Combinations => {
+                write!(f, "a segment may fit more than {MAX_COMBINATIONS} combinations of them")
+            }
+            Limit::Tails => {
+                write!(f, "a key would have to be held against more than {MAX_TAILS} of them")
+            }
+        }
+    }
 }
 
 /// A pattern by its place in the list and its text.
@@ -268,19 +306,19 @@ impl Builder<'_> {
                 .filter(|&form| text.starts_with(leading_text(&drafts[form].1.pattern)))
                 .filter(|&form| drafts[form].1.pattern.can_begin(&text))
                 .collect();
-            let entangled = |builder: &Self| {
+            let entangled = |builder: &Self, limit| {
                 let members = candidates.iter().flat_map(|form| &drafts[*form].1.members);
                 let patterns = members.map(|&index| builder.named(index)).collect();
-                MatcherError::Entangled { patterns }
+                MatcherError::Entangled { patterns, limit }
             };
             if candidates.len() > MAX_CANDIDATES {
-                return Err(entangled(self));
+                return Err(entangled(self, Limit::Candidates));
             }
             let mut branches = Vec::new();
             for &of_kinds in &outcomes {
                 let Some(combinations) = self.combinations(kinds, of_kinds, &candidates, &drafts)
                 else {
-                    return Err(entangled(self));
+                    return Err(entangled(self, Limit::Combinations));
                 };
                 for fitting in combinations {
                     let fit = |bit: &usize| fitting >> bit & 1 == 1;
@@ -368,7 +406,7 @@ impl Builder<'_> {
     fn add_tails(&mut self, indices: &[u32], depth: usize) -> Result<TailList, MatcherError> {
         if indices.len() > MAX_TAILS {
             let patterns = indices.iter().map(|&index| self.named(index)).collect();
-            return Err(MatcherError::Entangled { patterns });
+            return Err(MatcherError::Entangled { patterns, limit: Limit::Tails });
         }
         let start = self.tails.len() as u32;
         let mut order = indices.to_vec();
@@ -408,7 +446,8 @@ impl Builder<'_> {
         let state_count = self.state_count + usize::from(known.is_none());
         if state_count > MAX_STATES || self.member_count > MAX_MEMBERS {
             let patterns = set.iter().map(|&index| self.named(index)).collect();
-            return Err(MatcherError::Entangled { patterns });
+            let limit = if state_count > MAX_STATES { Limit::States } else { Limit::Members };
+            return Err(MatcherError::Entangled { patterns, limit });
         }
         if let Some(known) = known {
             return Ok(known);

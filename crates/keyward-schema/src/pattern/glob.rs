@@ -8,6 +8,7 @@
 use super::machine::{Alphabet, Machine, explore};
 use super::product::{Order, Product};
 use super::reading::Reading;
+use super::steps::{Steps, TooLarge};
 use super::{Element, Pattern};
 
 /// An element of a glob.
@@ -74,21 +75,26 @@ impl Pattern {
     /// too and one that it does not, as far as there are such. If that is too hard to tell,
     /// the other pattern's text stands for a key.
     pub fn glob_admits(&self, other: &Pattern) -> Vec<Vec<u8>> {
-        let alphabet = Product::alphabet(&[self, other]);
-        let readings = vec![
-            Reading { left: self.glob_machine(&alphabet), right: None },
-            Reading::of(other, &alphabet),
-            Reading::of(self, &alphabet),
-        ];
+        let (alphabet, steps) = (Product::alphabet(&[self, other]), Steps::default());
+        let readings = || {
+            Ok(vec![
+                Reading { left: self.glob_machine(&alphabet, &steps)?, right: None },
+                Reading::of(other, &alphabet, &steps)?,
+                Reading::of(self, &alphabet, &steps)?,
+            ])
+        };
         let mut admitted = Vec::new();
-        let searched = Product::of_readings(readings, alphabet).search(
-            Order::Shortest,
-            |may_accept| may_accept[0] && may_accept[1],
-            |_, key| {
-                admitted.push(key);
-                admitted.len() < 2
-            },
-        );
+        let searched = readings().and_then(|readings| {
+            Product::of_readings(readings, alphabet).search(
+                Order::Shortest,
+                &steps,
+                |may_accept| may_accept[0] && may_accept[1],
+                |_, key| {
+                    admitted.push(key);
+                    admitted.len() < 2
+                },
+            )
+        });
         if searched.is_err() && admitted.is_empty() {
             admitted.push(other.text().as_bytes().to_vec());
         }
@@ -96,7 +102,7 @@ impl Pattern {
     }
 
     /// The glob as an automaton (subset construction): a state is where in it one may be.
-    fn glob_machine(&self, alphabet: &Alphabet) -> Machine {
+    fn glob_machine(&self, alphabet: &Alphabet, steps: &Steps) -> Result<Machine, TooLarge> {
         let tokens: Vec<Token> = self
             .elements
             .iter()
@@ -141,7 +147,7 @@ impl Pattern {
         };
         let end = tokens.len() as u16;
         let is_end = |places: &Vec<u16>| places.contains(&end);
-        explore(spread(vec![0]), is_end, step, alphabet.samples().len())
+        explore(steps, spread(vec![0]), is_end, step, alphabet.samples().len())
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use super::Kind;
 use super::kind::days_in_month;
+use super::steps::{Steps, TooLarge};
 use address::Address;
 
 /// Classes of bytes, each with one byte that stands for it.
@@ -80,8 +81,9 @@ pub(super) struct Machine {
 const DEAD: u32 = u32::MAX;
 
 impl Machine {
-    pub(super) fn of(kind: &Kind, alphabet: &Alphabet) -> Machine {
+    pub(super) fn of(kind: &Kind, alphabet: &Alphabet, steps: &Steps) -> Result<Machine, TooLarge> {
         explore(
+            steps,
             Spot::Start,
             |spot| is_end(kind, spot),
             |spot, class| step(kind, spot, alphabet.samples[class]),
@@ -95,7 +97,7 @@ impl Machine {
     }
 
     /// The machine of the reversed words (subset construction).
-    pub(super) fn reversed(&self) -> Machine {
+    pub(super) fn reversed(&self, steps: &Steps) -> Result<Machine, TooLarge> {
         let class_count = self.next.first().map_or(0, Vec::len);
         let mut back: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new(); self.next.len()]; class_count];
         for (from, nexts) in self.next.iter().enumerate() {
@@ -106,9 +108,12 @@ impl Machine {
         let ends: Vec<u32> =
             (0..self.next.len() as u32).filter(|&state| self.accepting[state as usize]).collect();
         explore(
+            steps,
             ends,
             |set| set.contains(&0),
             |set, class| {
+                // Those that are used up end the exploration.
+                steps.take(set.len()).ok()?;
                 let mut next: Vec<u32> =
                     set.iter().flat_map(|&state| &back[class][state as usize]).copied().collect();
                 next.sort_unstable();
@@ -120,18 +125,20 @@ impl Machine {
     }
 }
 
-/// Numbers all states that can be reached.
+/// Numbers all states that can be reached, with a step for each class of each.
 pub(super) fn explore<S: Clone + Eq + std::hash::Hash>(
+    steps: &Steps,
     start: S,
     is_end: impl Fn(&S) -> bool,
     step: impl Fn(&S, usize) -> Option<S>,
     class_count: usize,
-) -> Machine {
+) -> Result<Machine, TooLarge> {
     let mut known = HashMap::from([(start.clone(), 0)]);
     let mut states = vec![start];
     let mut machine = Machine { accepting: Vec::new(), next: Vec::new() };
     let mut at = 0;
     while at < states.len() {
+        steps.take(class_count)?;
         let state = states[at].clone();
         machine.accepting.push(is_end(&state));
         let nexts = (0..class_count).map(|class| {
@@ -144,7 +151,8 @@ pub(super) fn explore<S: Clone + Eq + std::hash::Hash>(
         machine.next.push(nexts.collect());
         at += 1;
     }
-    machine
+    // The last state may have ended for want of them.
+    if steps.are_used_up() { Err(TooLarge) } else { Ok(machine) }
 }
 
 /// What has been read of a value, as far as it matters.

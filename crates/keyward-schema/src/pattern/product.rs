@@ -4,21 +4,15 @@
 //! since reading is deterministic, exactly one course of guesses fits each key, so a course that
 //! is consistent tells both that a pattern accepts a key and that it does not. Sizes multiply
 //! where subsets of states would be exponential.
-//! Invariant: a search looks at no more than `MAX_STATES` states, and says so if that was not
+//! Invariant: a search takes no more steps than there are (`steps`), and says so if that was not
 //! enough.
 
 use std::collections::{HashSet, VecDeque};
 
 use super::machine::Alphabet;
 use super::reading::{Reading, Right};
+use super::steps::{Steps, TooLarge};
 use super::{Element, Pattern};
-
-/// How many states a search looks at.
-const MAX_STATES: usize = 1 << 18;
-
-/// The search was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooLarge;
 
 /// In which order states are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +51,11 @@ pub(super) struct Product {
 }
 
 impl Product {
-    pub(super) fn of(patterns: &[&Pattern]) -> Product {
+    pub(super) fn of(patterns: &[&Pattern], steps: &Steps) -> Result<Product, TooLarge> {
         let alphabet = Product::alphabet(patterns);
-        let readings = patterns.iter().map(|pattern| Reading::of(pattern, &alphabet)).collect();
-        Product::of_readings(readings, alphabet)
+        let readings = patterns.iter().map(|pattern| Reading::of(pattern, &alphabet, steps));
+        let readings = readings.collect::<Result<_, _>>()?;
+        Ok(Product::of_readings(readings, alphabet))
     }
 
     /// The product of automata over one alphabet.
@@ -85,6 +80,7 @@ impl Product {
     pub(super) fn search(
         &self,
         order: Order,
+        steps: &Steps,
         matters: impl Fn(&[bool]) -> bool,
         mut found: impl FnMut(&[bool], Vec<u8>) -> bool,
     ) -> Result<(), TooLarge> {
@@ -93,7 +89,7 @@ impl Product {
         let mut outcomes: Vec<Vec<bool>> = Vec::new();
         let may_accept =
             |courses: &[Course]| courses.iter().map(|own| own.may_accept()).collect::<Vec<_>>();
-        let starts = combinations(self.readings.iter().map(starts).collect());
+        let starts = combinations(self.readings.iter().map(starts).collect(), steps)?;
         for start in starts.into_iter().filter(|start| matters(&may_accept(start))) {
             known.insert(start.clone());
             states.push((start, None, 0));
@@ -116,13 +112,10 @@ impl Product {
             }
             for class in 0..self.alphabet.samples().len() {
                 let readings = self.readings.iter().zip(&*courses);
-                let nexts = readings.map(|(reading, course)| steps(reading, *course, class));
-                for next in combinations(nexts.collect()) {
+                let nexts = readings.map(|(reading, course)| nexts(reading, *course, class));
+                for next in combinations(nexts.collect(), steps)? {
                     if !matters(&may_accept(&next)) || known.contains(&next) {
                         continue;
-                    }
-                    if states.len() == MAX_STATES {
-                        return Err(TooLarge);
                     }
                     known.insert(next.clone());
                     ahead.push_back(states.len());
@@ -171,7 +164,7 @@ fn starts(reading: &Reading) -> Vec<Course> {
 }
 
 /// The courses after one byte more.
-fn steps(reading: &Reading, course: Course, class: usize) -> Vec<Course> {
+fn nexts(reading: &Reading, course: Course, class: usize) -> Vec<Course> {
     let left_next =
         |state| reading.left.next(state, class as u16).map_or(Left::Failed, Left::Reading);
     let Some(right) = &reading.right else {
@@ -195,13 +188,16 @@ fn steps(reading: &Reading, course: Course, class: usize) -> Vec<Course> {
         .collect()
 }
 
-fn combinations(choices: Vec<Vec<Course>>) -> Vec<Box<[Course]>> {
+/// Every choice of one course of each; a step each.
+fn combinations(choices: Vec<Vec<Course>>, steps: &Steps) -> Result<Vec<Box<[Course]>>, TooLarge> {
+    let count = choices.iter().fold(1_usize, |count, own| count.saturating_mul(own.len()));
+    steps.take(count.max(1))?;
     let mut all: Vec<Vec<Course>> = vec![Vec::new()];
     for own in choices {
         let with = |before: &Vec<Course>, course: &Course| [&before[..], &[*course]].concat();
         all = all.iter().flat_map(|before| own.iter().map(move |c| with(before, c))).collect();
     }
-    all.into_iter().map(Vec::into_boxed_slice).collect()
+    Ok(all.into_iter().map(Vec::into_boxed_slice).collect())
 }
 
 /// The bytes that led to a state.

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use super::machine::{Alphabet, Machine, explore};
+use super::steps::{Steps, TooLarge};
 use super::{Element, Kind, Pattern};
 
 /// A pattern as automata.
@@ -44,19 +45,26 @@ impl Right {
 }
 
 impl Reading {
-    pub(super) fn of(pattern: &Pattern, alphabet: &Alphabet) -> Reading {
+    pub(super) fn of(
+        pattern: &Pattern,
+        alphabet: &Alphabet,
+        steps: &Steps,
+    ) -> Result<Reading, TooLarge> {
         let elements = &pattern.elements[..];
         let Some(open) = pattern.open else {
-            let left = Chain::of(pattern, elements, false).machine(alphabet, true);
-            return Reading { left, right: None };
+            let left = Chain::of(pattern, elements, false).machine(alphabet, true, steps)?;
+            return Ok(Reading { left, right: None });
         };
-        let left = Chain::of(pattern, &elements[..=open], false).machine(alphabet, true);
+        let left = Chain::of(pattern, &elements[..=open], false).machine(alphabet, true, steps)?;
         let behind = &elements[open + 1..];
-        let right = (!behind.is_empty()).then(|| {
-            let machine = Chain::of(pattern, behind, true).machine(alphabet, false);
-            backwards(&machine, alphabet.samples().len())
-        });
-        Reading { left, right }
+        let right = match behind.is_empty() {
+            true => None,
+            false => {
+                let machine = Chain::of(pattern, behind, true).machine(alphabet, false, steps)?;
+                Some(backwards(&machine, alphabet.samples().len()))
+            }
+        };
+        Ok(Reading { left, right })
     }
 }
 
@@ -149,11 +157,17 @@ impl<'p> Chain<'p> {
     }
 
     /// The automaton; behind the end of a chain nothing follows, or anything.
-    fn machine(&self, alphabet: &Alphabet, is_closed: bool) -> Machine {
-        let machines = self.machines(alphabet);
+    fn machine(
+        &self,
+        alphabet: &Alphabet,
+        is_closed: bool,
+        steps: &Steps,
+    ) -> Result<Machine, TooLarge> {
+        let machines = self.machines(alphabet, steps)?;
         let end = self.items.len() as u16;
         let start = Spot { item: 0, kind: 0, matched: 0 };
         explore(
+            steps,
             start,
             |spot| match self.items.get(usize::from(spot.item)) {
                 None => true,
@@ -177,17 +191,21 @@ impl<'p> Chain<'p> {
     }
 
     /// The machine of each placeholder, by its item.
-    fn machines(&self, alphabet: &Alphabet) -> HashMap<u16, Machine> {
+    fn machines(
+        &self,
+        alphabet: &Alphabet,
+        steps: &Steps,
+    ) -> Result<HashMap<u16, Machine>, TooLarge> {
         let of_kind = |kind: &Kind| {
-            let machine = Machine::of(kind, alphabet);
-            if self.is_reversed { machine.reversed() } else { machine }
+            let machine = Machine::of(kind, alphabet, steps)?;
+            if self.is_reversed { machine.reversed(steps) } else { Ok(machine) }
         };
         let items = self.items.iter().enumerate();
         items
             .filter_map(|(item, own)| match own {
                 Item::Text(_) => None,
                 Item::Fixed { kind, .. } | Item::Open { kind, .. } => {
-                    Some((item as u16, of_kind(kind)))
+                    Some(of_kind(kind).map(|machine| (item as u16, machine)))
                 }
             })
             .collect()

@@ -9,6 +9,7 @@
 //! included, by searching the product of automata (`product`).
 
 use super::product::{Order, Product};
+use super::steps::Steps;
 use super::{Element, Kind, Part, Pattern, Segment};
 
 /// How a first set lies to a second one.
@@ -55,12 +56,19 @@ impl Relation {
 /// key is shown.
 pub fn relate(left: &Pattern, right: &Pattern) -> (Relation, Option<Vec<u8>>) {
     let relation = relation(left, right);
-    let witness = if relation == Disjoint { None } else { witness(left, right) };
+    let witness = if relation == Disjoint { None } else { witness(left, right, &Steps::default()) };
     (relation, witness)
 }
 
 /// How the keys of `left` lie to those of `right`.
 pub(crate) fn relation(left: &Pattern, right: &Pattern) -> Relation {
+    relation_within(left, right, &Steps::default())
+}
+
+/// The same, as far as steps are left for it: where they are used up, patterns count as
+/// overlapping.
+pub fn relation_within(left: &Pattern, right: &Pattern, steps: &Steps) -> Relation {
+    steps.begin_pair();
     let (left_closed, right_closed) = (&left.segments.closed[..], &right.segments.closed[..]);
     // Most patterns differ in their first word.
     if let (Some(Segment::Word(a)), Some(Segment::Word(b))) =
@@ -83,13 +91,13 @@ pub(crate) fn relation(left: &Pattern, right: &Pattern) -> Relation {
         _ => return Disjoint,
     };
     for (a, b) in left_closed[..shared].iter().zip(&right_closed[..shared]) {
-        relation = relation.and(relate_segments(left, a, right, b));
+        relation = relation.and(relate_segments((left, a), (right, b), steps));
         if relation == Disjoint {
             return Disjoint;
         }
     }
     match has_more(left) {
-        true => relation.and(relate_remainders(left, right, shared)),
+        true => relation.and(relate_remainders(left, right, shared, steps)),
         false => relation,
     }
 }
@@ -100,30 +108,36 @@ fn is_same(left: &Pattern, right: &Pattern) -> bool {
     left.elements == right.elements && pairs.all(|(own, other)| own.kind == other.kind)
 }
 
-fn relate_segments(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) -> Relation {
+fn relate_segments(
+    (left, a): (&Pattern, &Segment),
+    (right, b): (&Pattern, &Segment),
+    steps: &Steps,
+) -> Relation {
     if let Some(relation) = relate_plainly(left, a, right, b) {
         return relation;
     }
     match (class(left, a), class(right, b)) {
         (Class::Words(a), Class::Words(b)) => relate_words(&a, &b),
-        (Class::Words(words), Class::Kind(kind)) => relate_words_to(&words, kind),
-        (Class::Kind(kind), Class::Words(words)) => relate_words_to(&words, kind).flipped(),
-        (Class::Kind(a), Class::Kind(b)) => relate_kinds(a, b),
-        (Class::Words(words), Class::Mixed(_)) => words_within(&words, &right.part(&b.elements())),
+        (Class::Words(words), Class::Kind(kind)) => relate_words_to(&words, kind, steps),
+        (Class::Kind(kind), Class::Words(words)) => relate_words_to(&words, kind, steps).flipped(),
+        (Class::Kind(a), Class::Kind(b)) => kinds_within(a, b, steps),
+        (Class::Words(words), Class::Mixed(_)) => {
+            words_within(&words, &right.part(&b.elements()), steps)
+        }
         (Class::Mixed(_), Class::Words(words)) => {
-            words_within(&words, &left.part(&a.elements())).flipped()
+            words_within(&words, &left.part(&a.elements()), steps).flipped()
         }
         // No value and no text in it holds a colon, and the text leaves something out.
         (Class::Mixed(_), Class::Kind(Kind::Str)) => Subset,
         (Class::Kind(Kind::Str), Class::Mixed(_)) => Superset,
         (Class::Mixed(own), Class::Mixed(other)) => match within_same_text(own, other) {
             Some((own, other)) => {
-                relate_kinds(&left.placeholders[own].kind, &right.placeholders[other].kind)
+                kinds_within(&left.placeholders[own].kind, &right.placeholders[other].kind, steps)
             }
             None => {
                 let (left, right) = (left.part(own), right.part(other));
                 let shared = shared_text(&left, &right);
-                by_search(&behind_text(&left, shared), &behind_text(&right, shared)).0
+                by_search(&behind_text(&left, shared), &behind_text(&right, shared), steps).0
             }
         },
         (Class::Mixed(elements), Class::Kind(kind))
@@ -132,7 +146,7 @@ fn relate_segments(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) ->
         {
             Disjoint
         }
-        _ => by_search(&left.part(&a.elements()), &right.part(&b.elements())).0,
+        _ => by_search(&left.part(&a.elements()), &right.part(&b.elements()), steps).0,
     }
 }
 
@@ -157,7 +171,7 @@ fn relate_plainly(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) -> 
 }
 
 /// What is left of two patterns behind as many segments of each.
-fn relate_remainders(left: &Pattern, right: &Pattern, from: usize) -> Relation {
+fn relate_remainders(left: &Pattern, right: &Pattern, from: usize, steps: &Steps) -> Relation {
     let is_rest = |pattern: &Pattern| {
         pattern.segments.closed.len() == from
             && pattern.segments.has_plain_rest(&pattern.placeholders)
@@ -169,7 +183,7 @@ fn relate_remainders(left: &Pattern, right: &Pattern, from: usize) -> Relation {
         (false, false) => {
             let (left, right) = (remainder(left, from), remainder(right, from));
             let shared = shared_text(&left, &right);
-            by_search(&behind_text(&left, shared), &behind_text(&right, shared)).0
+            by_search(&behind_text(&left, shared), &behind_text(&right, shared), steps).0
         }
     }
 }
@@ -270,14 +284,15 @@ fn holds_foreign_byte(elements: &[Element], kind: &Kind) -> bool {
 }
 
 /// The relation by searching the product of both, and a key of both.
-fn by_search(left: &Pattern, right: &Pattern) -> (Relation, Option<Vec<u8>>) {
+fn by_search(left: &Pattern, right: &Pattern, steps: &Steps) -> (Relation, Option<Vec<u8>>) {
     if part_at_an_end(left, right) {
         return (Disjoint, None);
     }
-    let product = Product::of(&[left, right]);
+    let Ok(product) = Product::of(&[left, right], steps) else { return (Overlap, None) };
     let mut both = None;
     let of_both = product.search(
         Order::Shortest,
+        steps,
         |may_accept| may_accept[0] && may_accept[1],
         |_, key| {
             both = Some(key);
@@ -292,6 +307,7 @@ fn by_search(left: &Pattern, right: &Pattern) -> (Relation, Option<Vec<u8>>) {
         let mut is_found = false;
         let searched = product.search(
             Order::Any,
+            steps,
             |may_accept| may_accept[own],
             |outcome, _| {
                 is_found = !outcome[other];
@@ -315,11 +331,12 @@ fn by_search(left: &Pattern, right: &Pattern) -> (Relation, Option<Vec<u8>>) {
 
 /// Whether each key of a pattern belongs to one of the others; unknown if that is too large a
 /// question.
-pub(crate) fn is_covered(pattern: &Pattern, others: &[&Pattern]) -> Option<bool> {
+pub(crate) fn is_covered(pattern: &Pattern, others: &[&Pattern], steps: &Steps) -> Option<bool> {
     let all: Vec<&Pattern> = std::iter::once(pattern).chain(others.iter().copied()).collect();
     let mut is_covered = true;
-    let searched = Product::of(&all).search(
+    let searched = Product::of(&all, steps).ok()?.search(
         Order::Any,
+        steps,
         |may_accept| may_accept[0],
         |outcome, _| {
             is_covered = !(outcome[0] && outcome[1..].iter().all(|accepts| !accepts));
@@ -346,10 +363,10 @@ fn class<'a>(pattern: &'a Pattern, segment: &'a Segment) -> Class<'a> {
 }
 
 /// Words against an infinite set, or a large one: none is covered by words alone but by search.
-fn relate_words_to(words: &[String], kind: &Kind) -> Relation {
+fn relate_words_to(words: &[String], kind: &Kind, steps: &Steps) -> Relation {
     match kind {
         // A text of few bytes and months are finite.
-        Kind::Text(_) => words_within(words, &Pattern::of_kind(kind)),
+        Kind::Text(_) => words_within(words, &Pattern::of_kind(kind), steps),
         _ => match words.iter().filter(|word| kind.accepts(word.as_bytes())).count() {
             0 => Disjoint,
             all if all == words.len() => Subset,
@@ -359,10 +376,11 @@ fn relate_words_to(words: &[String], kind: &Kind) -> Relation {
 }
 
 /// How words lie to the keys of a pattern, which may be finite too.
-fn words_within(words: &[String], pattern: &Pattern) -> Relation {
+fn words_within(words: &[String], pattern: &Pattern, steps: &Steps) -> Relation {
     let inside = words.iter().filter(|word| pattern.accepts(word.as_bytes())).count();
     let literals: Vec<Pattern> = words.iter().map(|word| Pattern::of_word(word)).collect();
-    let is_covered = || is_covered(pattern, &literals.iter().collect::<Vec<_>>()) == Some(true);
+    let is_covered =
+        || is_covered(pattern, &literals.iter().collect::<Vec<_>>(), steps) == Some(true);
     match inside {
         0 => Disjoint,
         all => match (all == words.len(), is_covered()) {
@@ -387,20 +405,24 @@ fn relate_words(left: &[String], right: &[String]) -> Relation {
 
 /// How two kinds lie to each other.
 pub(super) fn relate_kinds(left: &Kind, right: &Kind) -> Relation {
+    kinds_within(left, right, &Steps::default())
+}
+
+fn kinds_within(left: &Kind, right: &Kind, steps: &Steps) -> Relation {
     use Kind::{Base58, Date, Enum, Hex, Int, Ip, Month, Rest, Str, Text, Uint, Uuid};
     let words = |words: &[Box<str>]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
     match (left, right) {
         _ if left == right => Equal,
         (Enum(left), Enum(right)) => relate_words(&words(left), &words(right)),
-        (Enum(left), kind) => relate_words_to(&words(left), kind),
-        (kind, Enum(right)) => relate_words_to(&words(right), kind).flipped(),
+        (Enum(left), kind) => relate_words_to(&words(left), kind, steps),
+        (kind, Enum(right)) => relate_words_to(&words(right), kind, steps).flipped(),
         (_, Rest) => Subset,
         (Rest, _) => Superset,
         (Ip, Str) | (Str, Ip) => Overlap,
         (Text(text), Str) if text.length().is_some() || text.characters().next().is_some() => {
             Subset
         }
-        (Str, Text(_)) => relate_kinds(right, left).flipped(),
+        (Str, Text(_)) => kinds_within(right, left, steps).flipped(),
         (_, Str) => Subset,
         (Str, _) => Superset,
         (Uint, Int | Hex) => Subset,
@@ -412,7 +434,7 @@ pub(super) fn relate_kinds(left: &Kind, right: &Kind) -> Relation {
             Int | Uint | Uuid | Base58 | Hex | Date | Month,
             Int | Uint | Uuid | Base58 | Hex | Date | Month,
         ) => Disjoint,
-        _ => by_search(&Pattern::of_kind(left), &Pattern::of_kind(right)).0,
+        _ => by_search(&Pattern::of_kind(left), &Pattern::of_kind(right), steps).0,
     }
 }
 
@@ -430,7 +452,7 @@ impl Pattern {
 }
 
 /// A key that both accept, if they are not too large to find one.
-fn witness(left: &Pattern, right: &Pattern) -> Option<Vec<u8>> {
+fn witness(left: &Pattern, right: &Pattern, steps: &Steps) -> Option<Vec<u8>> {
     let shared = left.segments.closed.len().min(right.segments.closed.len());
     let mut key = Vec::new();
     for index in 0..shared {
@@ -438,14 +460,14 @@ fn witness(left: &Pattern, right: &Pattern) -> Option<Vec<u8>> {
             key.push(b':');
         }
         let (a, b) = (&left.segments.closed[index], &right.segments.closed[index]);
-        key.extend(shared_sample(left, &a.elements(), right, &b.elements())?);
+        key.extend(shared_sample((left, &a.elements()), (right, &b.elements()), steps)?);
     }
     if left.segments.count() > shared {
         if shared > 0 {
             key.push(b':');
         }
         let (left, right) = (remainder(left, shared), remainder(right, shared));
-        let sample = shared_sample(&left, &left.elements, &right, &right.elements)?;
+        let sample = shared_sample((&left, &left.elements), (&right, &right.elements), steps)?;
         key.extend(sample);
     }
     Some(key)
@@ -469,10 +491,9 @@ const SAMPLES: [&str; 12] = [
 
 /// A value that both accept: one that reads well, or else a shortest one.
 fn shared_sample(
-    left: &Pattern,
-    left_elements: &[Element],
-    right: &Pattern,
-    right_elements: &[Element],
+    (left, left_elements): (&Pattern, &[Element]),
+    (right, right_elements): (&Pattern, &[Element]),
+    steps: &Steps,
 ) -> Option<Vec<u8>> {
     let (left, right) = (left.part(left_elements), right.part(right_elements));
     let of_one = [&left, &right].into_iter().flat_map(|pattern| {
@@ -490,7 +511,7 @@ fn shared_sample(
         })
     });
     let plain = of_one.into_iter().find(|key| left.accepts(key) && right.accepts(key));
-    plain.or_else(|| by_search(&left, &right).1)
+    plain.or_else(|| by_search(&left, &right, steps).1)
 }
 
 #[cfg(test)]
@@ -601,7 +622,9 @@ mod tests {
             Kind::NAMES.iter().map(|name| Kind::named(name).expect("a kind")).collect();
         for left in &kinds {
             for right in &kinds {
-                let searched = by_search(&Pattern::of_kind(left), &Pattern::of_kind(right)).0;
+                let searched =
+                    by_search(&Pattern::of_kind(left), &Pattern::of_kind(right), &Steps::default())
+                        .0;
                 assert_eq!(relate_kinds(left, right), searched, "{left} against {right}");
             }
         }

@@ -141,7 +141,7 @@ fn read_key(
     variables: &mut Variables,
     report: &mut Report,
 ) -> Option<FunctionKey> {
-    let targets = match resolve(template.value, drafts) {
+    let targets = match resolve(template.value, drafts, report.steps()) {
         Ok(resolved) => vec![target(&resolved, Vec::new(), template.at, variables, report)],
         Err(Unresolved::NoPattern) => read_choices(template, drafts, variables, report)?,
         Err(unresolved) => {

@@ -5,6 +5,7 @@
 
 use super::draft::KeyDraft;
 use super::template::resolve;
+use crate::pattern::Steps;
 
 /// For each key the one that its `inverse` names, and the keys that name it.
 pub(crate) struct Mirrors {
@@ -14,7 +15,9 @@ pub(crate) struct Mirrors {
 
 impl Mirrors {
     pub(super) fn of(drafts: &[KeyDraft<'_>]) -> Mirrors {
-        let named: Vec<Option<usize>> = drafts.iter().map(|draft| named(draft, drafts)).collect();
+        let steps = Steps::among(drafts.len());
+        let named: Vec<Option<usize>> =
+            drafts.iter().map(|draft| named(draft, drafts, &steps)).collect();
         let mut namers = vec![Vec::new(); drafts.len()];
         for (namer, named) in named.iter().enumerate() {
             if let Some(named) = named {
@@ -40,7 +43,7 @@ impl Mirrors {
     }
 }
 
-fn named(draft: &KeyDraft<'_>, drafts: &[KeyDraft<'_>]) -> Option<usize> {
+fn named(draft: &KeyDraft<'_>, drafts: &[KeyDraft<'_>], steps: &Steps) -> Option<usize> {
     let template = draft.table.entry("inverse")?.value.get_ref().as_str()?;
-    resolve(template, drafts).ok().map(|resolved| resolved.key.index())
+    resolve(template, drafts, steps).ok().map(|resolved| resolved.key.index())
 }

@@ -15,7 +15,7 @@ use super::table::Located;
 use crate::checks::{ambiguous_template, function_key, malformed_pattern, no_such_pattern};
 use crate::derived::{Binding, Reference};
 use crate::diagnostic::Report;
-use crate::pattern::{Kind, Part, Pattern, PatternError, Relation, relation};
+use crate::pattern::{Kind, Part, Pattern, PatternError, Relation, Steps, relation_within};
 use crate::schema::KeyId;
 use alignment::{Filling, align};
 
@@ -52,6 +52,7 @@ const MAX_CANDIDATES: usize = 64;
 pub(crate) fn resolve<'d>(
     text: &str,
     drafts: &'d [KeyDraft<'_>],
+    steps: &Steps,
 ) -> Result<Resolved<'d>, Unresolved> {
     let template = Pattern::parse(text).map_err(Unresolved::Malformed)?;
     let candidates: Vec<Candidate<'d>> = drafts
@@ -66,7 +67,7 @@ pub(crate) fn resolve<'d>(
     let meant = match candidates.iter().find(|candidate| candidate.target.text() == text) {
         Some(exact) => vec![exact.clone()],
         None if candidates.len() > MAX_CANDIDATES => candidates,
-        None => closest(&template, &candidates),
+        None => closest(&template, &candidates, steps),
     };
     match &meant[..] {
         [] => Err(Unresolved::NoPattern),
@@ -88,7 +89,7 @@ pub(crate) fn resolve_or_report<'d>(
     drafts: &'d [KeyDraft<'_>],
     report: &mut Report,
 ) -> Option<Resolved<'d>> {
-    match resolve(template.value, drafts) {
+    match resolve(template.value, drafts, report.steps()) {
         Ok(resolved) => Some(resolved),
         Err(unresolved) => {
             report_unresolved(unresolved, setting, template, drafts, report);
@@ -131,12 +132,18 @@ struct Candidate<'d> {
     fillings: Vec<Filling>,
 }
 
-fn closest<'d>(template: &Pattern, candidates: &[Candidate<'d>]) -> Vec<Candidate<'d>> {
+/// Those that are meant, as far as the steps are enough to tell.
+fn closest<'d>(
+    template: &Pattern,
+    candidates: &[Candidate<'d>],
+    steps: &Steps,
+) -> Vec<Candidate<'d>> {
     let is_claimed = |candidate: &&Candidate<'d>| {
         let keys = instance(template, candidate);
         candidates.iter().any(|other| {
-            relation(other.target, candidate.target) == Relation::Subset
-                && matches!(relation(&keys, other.target), Relation::Subset | Relation::Equal)
+            let lies = |keys: &Pattern, target: &Pattern| relation_within(keys, target, steps);
+            lies(other.target, candidate.target) == Relation::Subset
+                && matches!(lies(&keys, other.target), Relation::Subset | Relation::Equal)
         })
     };
     let open: Vec<&Candidate<'d>> =

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use keyward_rules::{Difference, DifferenceKind, Effect, compare};
+use keyward_rules::{Difference, DifferenceKind, Effect, compare_for_rows};
 use keyward_schema::Schema;
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ impl Plan {
         };
         let old = schema_file::load_together(old, terminal)?;
         let new = schema_file::load_together(new, terminal)?;
-        let differences = compare(&old, &new);
+        let differences = compare_for_rows(&old, &new);
         for difference in &differences {
             match self.format {
                 PlanFormat::Human => {

@@ -49,8 +49,8 @@ static MACHINES: LazyLock<(Alphabet, Vec<Machines>)> = LazyLock::new(|| {
     let kinds = kinds();
     let alphabet = Alphabet::of(std::iter::empty(), kinds.iter());
     let machines = kinds.into_iter().map(|kind| {
-        let machine = Machine::of(&kind, &alphabet);
-        let reversed = machine.reversed();
+        let machine = Machine::of(&kind, &alphabet, &Steps::default()).expect("few steps");
+        let reversed = machine.reversed(&Steps::default()).expect("few steps");
         (kind, machine, reversed)
     });
     let machines = machines.collect();
