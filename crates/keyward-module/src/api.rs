@@ -6,6 +6,7 @@
 //! Invariants: no pointer outlives the callback that it came with (the lifetimes say so); bytes
 //! are read with the length that came with them; what is created is freed when it is dropped;
 //! every entry is run in `catch_unwind`, so that no panic crosses into C.
+//! It stays whole, so that who reviews the module's unsafe code has one file to read.
 //! Not here: what is done with any of it.
 #![allow(unsafe_code)]
 
@@ -138,6 +139,11 @@ functions! {
     send_integer: "ReplyWithLongLong", unsafe extern "C" fn(Raw, c_longlong) -> c_int;
     send_bytes: "ReplyWithStringBuffer", unsafe extern "C" fn(Raw, *const c_char, usize) -> c_int;
     send_text: "ReplyWithSimpleString", unsafe extern "C" fn(Raw, *const c_char) -> c_int;
+    user_name: "GetCurrentUserName", unsafe extern "C" fn(Raw) -> Raw;
+    user_of_name: "GetModuleUserFromUserName", unsafe extern "C" fn(Raw) -> Raw;
+    free_user: "FreeModuleUser", unsafe extern "C" fn(Raw);
+    check_command: "ACLCheckCommandPermissions", unsafe extern "C" fn(Raw, *const Raw, c_int) -> c_int;
+    check_key: "ACLCheckKeyPermissions", unsafe extern "C" fn(Raw, Raw, c_int) -> c_int;
     send_null_array: "ReplyWithNullArray", unsafe extern "C" fn(Raw) -> c_int;
     block_on_keys: "BlockClientOnKeys", BlockOnKeys;
     send_null: "ReplyWithNull", unsafe extern "C" fn(Raw) -> c_int;
@@ -525,6 +531,41 @@ impl<'c> Ctx<'c> {
         // SAFETY: the context is valid; the server keeps the name as long as it needs it.
         let raw = unsafe { (api().open_key)(self.raw, name.0, mode) };
         (!raw.is_null()).then_some(Key { raw, is_ours: true, life: PhantomData })
+    }
+
+    /// Whether the client may read a key.
+    pub(crate) fn may_read(self, key: &[u8]) -> bool {
+        const ACCESS: c_int = 1 << 4;
+        let key = OwnString::of(key);
+        // SAFETY: the user is valid.
+        self.is_granted(|user| unsafe { (api().check_key)(user, key.0, ACCESS) == OK })
+    }
+
+    /// Whether the client may run a command with these arguments.
+    pub(crate) fn may_run(self, name: &[u8], args: Argv<'_>) -> bool {
+        let name = OwnString::of(name);
+        let raw: Vec<Raw> = [name.0].iter().chain(args.raw).copied().collect();
+        let count = c_int::try_from(raw.len()).unwrap_or(0);
+        // SAFETY: the user is valid, and there are that many strings.
+        self.is_granted(|user| unsafe { (api().check_command)(user, raw.as_ptr(), count) == OK })
+    }
+
+    fn is_granted(self, check: impl FnOnce(Raw) -> bool) -> bool {
+        // SAFETY: the context is valid; name and user are freed here, after they were used.
+        unsafe {
+            let name = (api().user_name)(self.raw);
+            if name.is_null() {
+                return false;
+            }
+            let user = (api().user_of_name)(name);
+            (api().free_string)(self.raw, name);
+            if user.is_null() {
+                return false;
+            }
+            let is_granted = check(user);
+            (api().free_user)(user);
+            is_granted
+        }
     }
 
     /// Runs a command, its name first; errors are replies.

@@ -48,7 +48,11 @@ impl<'c> RuleHost for Served<'c, '_> {
             Some((own, argv)) if std::ptr::eq(own.at(0), args.at(0)) => {
                 self.ctx.call_named(Run::Client, own.at(0), argv.from(1))
             }
-            // What stands in its place: the server has asked for the rights of the command itself.
+            // What stands in its place needs the rights of the command itself: without them the
+            // server says so.
+            Some((own, argv)) if !self.ctx.may_run(own.at(0), argv.from(1)) => {
+                self.ctx.call_named(Run::Client, own.at(0), argv.from(1))
+            }
             _ => self.ctx.call(Run::Own, args.iter()),
         };
         let ran = match reply.integer() {
@@ -240,9 +244,7 @@ impl Call<'_> {
                     return ctx.send_error(error);
                 }
                 tell(self.state, ctx.db(), &refusal, true);
-                // Other keys than the client named may not be its to know.
-                let is_named = |key: &[u8]| self.args.iter().any(|word| word == key);
-                ctx.send_error(refusal.text_for(is_named));
+                ctx.send_error(refusal.text_for(|key| ctx.may_read(key)));
             }
             Outcome::Failed(FollowUpFailed { error }) => {
                 let error = error.escape_ascii();

@@ -57,7 +57,7 @@ fn redis_7_0_is_refused_with_a_sentence() {
 
 #[test]
 fn unloading_leaves_plain_data() {
-    let mut served = Served::start(&[]);
+    let mut served = Served::start(&["--enable-module-command", "yes"]);
     served.check(&[
         ("HSET user:1 status active plan gold email a", "3"),
         ("MODULE UNLOAD keyward", "OK"),

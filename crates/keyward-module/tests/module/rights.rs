@@ -43,6 +43,12 @@ fn rights_to_a_single_command_name_ours_too() {
     assert_eq!(told(&mut one, "SET token:1 a"), "OK");
     // Ours alone grants nothing.
     served.check(&[("ACL SETUSER one -set", "OK")]);
-    let reply = told(&mut one, "keyward.set code:1 a");
-    assert!(reply.starts_with("-NOPERM"), "{reply}");
+    for command in ["keyward.set code:1 a", "keyward.set token:2 a"] {
+        let reply = told(&mut one, command);
+        assert!(reply.starts_with("-NOPERM"), "{command}: {reply}");
+    }
+    served.check(&[("EXISTS code:1 token:2", "0")]);
+    // What runs in the place of a command needs no rights of its own.
+    let mut other = as_user(&mut served, "other", "+setex +keyward.setex ~*");
+    assert_eq!(told(&mut other, "SETEX token:2 60 a"), "OK");
 }

@@ -36,7 +36,7 @@ enum Kept {
     Members(Vec<(Bytes, Membership)>),
     Pushed { end: End, items: Vec<Bytes>, length: usize },
     Entry(Bytes),
-    Elements(Option<Stored>),
+    Elements { row: Option<Stored>, end: Option<End> },
     Whole(Option<Stored>),
 }
 
@@ -148,7 +148,7 @@ impl Capture {
                 EntryFields::write(&mut fields, texts.iter());
                 Kept::Entry(fields)
             }
-            Need::Elements => Kept::Elements(copy()),
+            Need::Elements(end) => Kept::Elements { row: copy(), end },
             Need::Whole => Kept::Whole(copy()),
         };
         let before = row.map(|row| (row.row_type(), row.deadline()));
@@ -170,7 +170,7 @@ impl Capture {
     /// host's rows have beside their elements.
     pub fn needs_payload(&self) -> bool {
         match &self.kept {
-            Kept::Elements(row) | Kept::Whole(row) => {
+            Kept::Elements { row, .. } | Kept::Whole(row) => {
                 row.as_ref().is_some_and(|row| row.row_type() != RowType::String)
             }
             Kept::Entry(_) => self.before.is_some(),
@@ -211,7 +211,7 @@ impl Capture {
                 };
                 (!is_same).then_some(Difference::Whole)
             }
-            Kept::Elements(before) => compare_elements(before.as_ref(), after),
+            Kept::Elements { row, end } => compare_elements(row.as_ref(), after, *end),
         }
     }
 
@@ -226,7 +226,7 @@ impl Capture {
         let what = match (difference, &self.kept) {
             (Difference::Lifetime, _) => What::Lifetime,
             (Difference::Elements(_), _) => What::Parts(parts),
-            (Difference::Whole, Kept::Whole(row) | Kept::Elements(row)) => {
+            (Difference::Whole, Kept::Whole(row) | Kept::Elements { row, .. }) => {
                 What::Whole(row.as_ref().map(|row| row as &dyn Row))
             }
             (Difference::Whole, _) => What::Whole(None),
@@ -255,14 +255,14 @@ impl Capture {
             return commands;
         };
         match (&self.kept, payload) {
-            (Kept::Elements(_) | Kept::Whole(_) | Kept::Entry(_), Some(payload)) => {
+            (Kept::Elements { .. } | Kept::Whole(_) | Kept::Entry(_), Some(payload)) => {
                 let end = deadline.unwrap_or(0).to_string();
                 let words: [&[u8]; 6] =
                     [b"RESTORE", key, end.as_bytes(), payload, b"REPLACE", b"ABSTTL"];
                 commands.push(words.iter().collect());
                 return commands;
             }
-            (Kept::Elements(Some(row)) | Kept::Whole(Some(row)), None) => {
+            (Kept::Elements { row: Some(row), .. } | Kept::Whole(Some(row)), None) => {
                 commands.push([b"DEL", key].iter().collect());
                 rebuild(key, &row.value, &mut commands);
             }
@@ -280,7 +280,7 @@ impl Capture {
             _ => {}
         }
         let has = match &self.kept {
-            Kept::Elements(_) | Kept::Whole(_) => None,
+            Kept::Elements { .. } | Kept::Whole(_) => None,
             _ => after.and_then(|row| row.deadline()),
         };
         match deadline {
@@ -325,7 +325,11 @@ fn changed_members(members: &[(Bytes, Membership)], after: Option<&dyn Row>) -> 
 }
 
 /// How a row differs of which any element may have changed.
-fn compare_elements(before: Option<&Stored>, after: Option<&dyn Row>) -> Option<Difference> {
+fn compare_elements(
+    before: Option<&Stored>,
+    after: Option<&dyn Row>,
+    end: Option<End>,
+) -> Option<Difference> {
     let after = after.map(Stored::copy);
     if before == after.as_ref() {
         return None;
@@ -362,29 +366,23 @@ fn compare_elements(before: Option<&Stored>, after: Option<&dyn Row>) -> Option<
             };
             names.into_iter().filter_map(score).collect()
         }
-        Value::List(_) => new_items(&list(old), &list(new)),
+        Value::List(_) => new_items(&list(old), &list(new), end),
         // Entries come by XADD, which tells them.
         Value::Stream(_) => Vec::new(),
     };
     Some(Difference::Elements(changed))
 }
 
-/// The items that came to a list: to one end, if the rest is what it was, or anywhere.
-fn new_items(old: &[&Bytes], new: &[&Bytes]) -> Vec<Changed> {
-    if let Some(came) = new.strip_prefix(old) {
-        return came.iter().map(|item| Changed::Pushed(End::Tail, (*item).clone())).collect();
-    }
-    if let Some(came) = new.strip_suffix(old) {
-        let came = came.iter().rev();
-        return came.map(|item| Changed::Pushed(End::Head, (*item).clone())).collect();
-    }
+/// The items that came to a list: to this end, or anywhere.
+fn new_items(old: &[&Bytes], new: &[&Bytes], end: Option<End>) -> Vec<Changed> {
     let mut left: BTreeMap<&Bytes, usize> = BTreeMap::new();
     old.iter().for_each(|item| *left.entry(item).or_default() += 1);
     let mut came = Vec::new();
     for item in new {
-        match left.get_mut(item) {
-            Some(count) if *count > 0 => *count -= 1,
-            _ => came.push(Changed::Placed((*item).clone())),
+        match (left.get_mut(item), end) {
+            (Some(count), _) if *count > 0 => *count -= 1,
+            (_, Some(end)) => came.push(Changed::Pushed(end, (*item).clone())),
+            (_, None) => came.push(Changed::Placed((*item).clone())),
         }
     }
     came

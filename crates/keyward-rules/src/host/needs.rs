@@ -27,8 +27,9 @@ pub enum Need<'a> {
     Ends(End, Args<'a>),
     /// Whether a stream is there: an entry with these names and values comes to its end.
     Entry(Args<'a>),
-    /// All elements of a collection, of which some change; a string is edited.
-    Elements,
+    /// All elements of a collection, of which some change; a string is edited. Items that come
+    /// to a list come to this end of it, or anywhere.
+    Elements(Option<End>),
     /// All of it: it is replaced, or goes, or comes from elsewhere.
     Whole,
 }
@@ -94,15 +95,19 @@ pub fn needs<'a>(command: &Command, args: Args<'a>, position: usize, now_ms: i64
         }
         XAdd => match Call::read(command, args, now_ms) {
             Call::Add { elements: Elements::Entry(fields), .. } => Need::Entry(fields),
-            _ => Need::Elements,
+            _ => Need::Elements(None),
         },
         Append | SetRange | SetBit | BitField | Incr | Decr | IncrBy | DecrBy | IncrByFloat
         | PfAdd | PfMerge | LPop | RPop | LMPop | BLMPop | BLPop | BRPop | LRem | LTrim | LSet
         | LInsert | SPop | ZPopMin | ZPopMax | ZMPop | BZMPop | BZPopMin | BZPopMax
         | ZRemRangeByLex | ZRemRangeByRank | ZRemRangeByScore | XDel | XTrim | XSetId | XAck
         | XClaim | XAutoClaim | XReadGroup | XGroupCreate | XGroupSetId | XGroupDestroy
-        | XGroupCreateConsumer | XGroupDelConsumer | GeoAdd | LMove | RPopLPush | BLMove
-        | BRPopLPush => Need::Elements,
+        | XGroupCreateConsumer | XGroupDelConsumer | GeoAdd => Need::Elements(None),
+        RPopLPush | BRPopLPush => Need::Elements(Some(End::Head)),
+        LMove | BLMove => {
+            let is_head = args.get(4).is_some_and(|word| is(word, "LEFT"));
+            Need::Elements(Some(if is_head { End::Head } else { End::Tail }))
+        }
         _ if reads_only(command, args, position) => Need::Nothing,
         _ => Need::Whole,
     }
@@ -141,7 +146,8 @@ mod tests {
             Need::Entry(fields) => format!("entry {}", fields.len()),
             Need::Nothing => "nothing".to_owned(),
             Need::Lifetime => "lifetime".to_owned(),
-            Need::Elements => "elements".to_owned(),
+            Need::Elements(None) => "elements".to_owned(),
+            Need::Elements(Some(end)) => format!("elements {end:?}"),
             Need::Whole => "whole".to_owned(),
         };
         assert_eq!(found, expected);
@@ -170,6 +176,10 @@ mod tests {
             ("XADD k * a 1", 1, "entry 2"),
             ("SPOP k 3", 1, "elements"),
             ("APPEND k v", 1, "elements"),
+            ("LINSERT k BEFORE a b", 1, "elements"),
+            ("LMOVE k l LEFT RIGHT", 2, "elements Tail"),
+            ("BLMOVE k l RIGHT left 0", 2, "elements Head"),
+            ("RPOPLPUSH k l", 2, "elements Head"),
             ("SET k v", 1, "whole"),
             ("SUNIONSTORE k l m", 1, "whole"),
             ("SUNIONSTORE k l m", 2, "nothing"),

@@ -7,7 +7,7 @@
 //! Not here: units that are undone as a whole (a host that can do so asks the book itself), how
 //! commands are run (the host's).
 
-use keyward_commands::{Command, resolve};
+use keyward_commands::{Command, CommandId, resolve};
 use keyward_resp::{ArgBuf, Args};
 
 use super::capture::{Capture, Difference};
@@ -134,7 +134,7 @@ pub fn run_unknown<H: RuleHost>(
 ) -> Outcome<H::Reply> {
     let mut saved = Vec::new();
     for key in keys {
-        save(host, key, Need::Elements, &mut saved);
+        save(host, key, Need::Elements(None), &mut saved);
     }
     let (reply, ran) = host.run(args);
     if ran == Ran::Failed {
@@ -154,8 +154,8 @@ fn judged_run<H: RuleHost>(
     let is_told = judged != Judged::All;
     if is_told {
         let now_ms = host.sight().now_ms();
-        for key in command.keys_in(args) {
-            save(host, args.at(key.index), needs(command, args, key.index, now_ms), &mut saved);
+        for key in keys_as_told(command, args) {
+            save(host, args.at(key), needs(command, args, key, now_ms), &mut saved);
         }
     }
     let rewritten = deadline.map(|deadline| rewrite(command, args, deadline));
@@ -177,6 +177,17 @@ fn judged_run<H: RuleHost>(
     }
 }
 
+/// Where the keys of a call are, in the order in which the book is told of them: it refuses by the
+/// first thing that is wrong. A row that is renamed comes to its new key before it leaves the old
+/// one, in every host.
+fn keys_as_told(command: &Command, args: Args<'_>) -> Vec<usize> {
+    let mut keys: Vec<usize> = command.keys_in(args).map(|key| key.index).collect();
+    if matches!(command.id, CommandId::Rename | CommandId::RenameNx) {
+        keys.reverse();
+    }
+    keys
+}
+
 /// Keeps what a command needs of a key; a key once, and then for the larger need.
 fn save<H: RuleHost>(host: &mut H, key: &[u8], need: Need<'_>, saved: &mut Vec<Saved>) {
     if let Some(place) = saved.iter().position(|earlier| earlier.capture.key() == key) {
@@ -185,7 +196,11 @@ fn save<H: RuleHost>(host: &mut H, key: &[u8], need: Need<'_>, saved: &mut Vec<S
         }
         // Of two needs none may be the other's part.
         saved.remove(place);
-        return save(host, key, Need::Elements, saved);
+        let need = match need {
+            Need::Elements(end) => Need::Elements(end),
+            _ => Need::Elements(None),
+        };
+        return save(host, key, need, saved);
     }
     let capture = {
         let sight = host.sight();

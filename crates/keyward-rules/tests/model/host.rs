@@ -27,6 +27,8 @@ pub(crate) struct Host {
     pub(crate) warnings: Vec<String>,
     /// How many rows the book has asked for, to keep them.
     pub(crate) rows_asked: Cell<usize>,
+    /// After so many follow-ups the next one fails.
+    pub(crate) follow_ups_left: Option<usize>,
     /// What the unit that is running has deferred.
     pub(crate) deferred: Option<Vec<Deferred>>,
 }
@@ -51,6 +53,7 @@ impl Host {
             now_ms: 1_000_000,
             warnings: Vec::new(),
             rows_asked: Cell::new(0),
+            follow_ups_left: None,
             deferred: None,
         }
     }
@@ -121,7 +124,10 @@ impl Host {
                 assert_eq!(self.keyspace.rows, before.rows, "{command:?} is undone");
                 Outcome::Refused(refusal.text().to_owned())
             }
-            host::Outcome::Failed(failed) => panic!("{failed:?}"),
+            host::Outcome::Failed(failed) => {
+                assert_eq!(self.keyspace.rows, before.rows, "{command:?} is undone");
+                Outcome::Refused(String::from_utf8_lossy(&failed.error).into_owned())
+            }
         }
     }
 
@@ -292,6 +298,15 @@ impl RuleHost for Host {
     }
 
     fn follow_up(&mut self, args: Args<'_>) -> Result<(), FollowUpFailed> {
+        match &mut self.follow_ups_left {
+            Some(0) => {
+                // Those that undo it do not.
+                self.follow_ups_left = None;
+                return Err(FollowUpFailed { error: b"as it was to".to_vec() });
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
         match RuleHost::run(self, args) {
             (_, Ran::Failed) => Err(FollowUpFailed { error: args.at(0).to_vec() }),
             _ => Ok(()),
