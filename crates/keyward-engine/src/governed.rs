@@ -9,7 +9,7 @@
 //! Invariants: a refused command leaves no trace in keys, log, notifications and
 //! watches; Redis's own errors come before a refusal; follow-ups are in the same
 //! unit of the log as what they follow.
-//! Not here: which commands are treated how (`policy`), what the rules are (`keyward-rules`),
+//! Not here: which commands are treated how (`keyward_rules::host::policy`), what the rules are (`keyward-rules`),
 //! the journal (`keyspace`).
 
 pub(crate) mod announcement;
@@ -32,7 +32,6 @@ pub(crate) mod memory;
 mod observation;
 pub(crate) mod plan;
 pub(crate) mod planning;
-mod policy;
 pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
@@ -59,6 +58,7 @@ use deferred::Unit;
 use discretion::Call;
 use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_resp::{ArgBuf, Args, number};
+use keyward_rules::host::policy;
 use keyward_rules::{
     Cause, Change, Consequences, Judged, Objection, Refusal, RowType, RuleBook, Sender, Verdict,
     View as _, What,

@@ -28,6 +28,7 @@ mod explain;
 mod facts;
 mod fit;
 mod forms;
+pub mod host;
 mod lifetime;
 mod naming;
 mod observing;

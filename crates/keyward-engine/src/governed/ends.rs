@@ -8,7 +8,6 @@
 //! (the rule book).
 
 use super::awaited::Awaited;
-use super::policy::{self, FinishedFirst};
 use super::{
     Start, count_companion, depends_on_others, follow, follow_ended, follow_up, sorted_by,
 };
@@ -20,6 +19,7 @@ use crate::sessions::session::Session;
 use crate::sessions::transaction;
 use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
+use keyward_rules::host::policy::{self, FinishedFirst};
 use keyward_rules::{Cause, Judged};
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::{ENDS_MAX, EndCursor, Finish, Keyspace};

@@ -8,11 +8,11 @@
 //! Not here: which commands reach which rows (`policy`), keeping the commands
 //! (`Engine::accept`).
 
-use super::policy::{self, Rows};
 use crate::sessions::session::Session;
 use crate::sessions::transaction;
 use keyward_commands::Command;
 use keyward_resp::Args;
+use keyward_rules::host::policy::{self, Rows};
 use keyward_rules::{RuleBook, Survey};
 use keyward_schema::KeyId;
 use keyward_store::keyspace::Keyspace;

@@ -9,9 +9,9 @@
 
 use super::breaches::refused;
 use super::discretion::Call;
-use super::policy::{self, Relocation};
 use crate::engine::context::{Ctx, Outcome};
 use keyward_resp::number;
+use keyward_rules::host::policy::{self, Relocation};
 use keyward_rules::{Refusal, RowType, View as _};
 
 /// Refuses a command that would bring more elements to mirrors than one may.

@@ -14,12 +14,13 @@
 use super::breaches::{refused, warn};
 use super::deferred::Unit;
 use super::discretion::Call;
-use super::{Start, asked, follow_up, observation, policy};
+use super::{Start, asked, follow_up, observation};
 use crate::engine::context::{Ctx, Outcome, Stage};
 use crate::engine::shared::Shared;
 use crate::sessions::session::Transaction;
 use keyward_commands::Command;
 use keyward_resp::ArgBuf;
+use keyward_rules::host::policy;
 use keyward_rules::{Consequences, Deferred, Objection, Refusal, RuleBook};
 use keyward_store::keyspace::Keyspace;
 use std::collections::BTreeMap;

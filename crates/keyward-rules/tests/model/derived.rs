@@ -483,3 +483,28 @@ fn a_second_owner_that_passes_with_a_warning_owns_nothing() {
     assert_eq!(host.warnings.len(), 1, "{:?}", host.warnings);
     shows(&host, &[("owner:X", "1")]);
 }
+
+#[test]
+fn a_follow_up_that_fails_undoes_its_command_and_those_before_it() {
+    let first = "HSET user:1 status active plan gold email ann seen 5";
+    let commands = [
+        "HSET user:1 status closed plan free email ben seen 6",
+        "HDEL user:1 email seen",
+        "RENAME user:1 user:2",
+        "DEL user:1",
+    ];
+    for command in commands {
+        for left in 0.. {
+            let mut host = host(&[first, "SADD user:1:out 2"]);
+            host.follow_ups_left = Some(left);
+            let outcome = host.run(command);
+            if host.follow_ups_left.is_some() {
+                assert_eq!(outcome, Outcome::Done, "{command}");
+                assert!(left > 0, "{command} has follow-ups");
+                break;
+            }
+            // That it is undone the host has seen.
+            assert_eq!(outcome, Outcome::Refused("as it was to".to_owned()), "{command}");
+        }
+    }
+}

@@ -1,30 +1,34 @@
 //! A host in memory: runs commands under a book.
 //!
-//! What a host has to do, in its simplest form: complete what is due, ask the
-//! book, run the command on a copy, report what changed, keep the copy if the book
-//! agrees, run the follow-ups with the rules off.
+//! What a host has to do, in its simplest form: complete what is due, and let
+//! [`keyward_rules::host`] take each command through the book. Commands of a unit run on a copy,
+//! which is kept if the book agrees.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use keyward_commands::lookup;
-use keyward_resp::ArgBuf;
+use keyward_commands::{Command, lookup};
+use keyward_resp::{ArgBuf, Args};
+use keyward_rules::host::{self, Capture, Deadline, FollowUpFailed, Ran, RuleHost};
 use keyward_rules::{
-    Cause, Change, Consequences, Deferred, Judged, Objection, Part, Row, RuleBook, Verdict, What,
+    Cause, Change, Consequences, Deferred, Judged, Objection, Refusal, Row, RuleBook, Verdict,
 };
 use keyward_schema::check;
 
-use crate::interpreter::{Touch, Touches, run};
+use crate::interpreter::run;
 use crate::keyspace::{Bytes, Keyspace, Scene, Stored, Value};
 
 pub(crate) struct Host {
-    pub(crate) book: RuleBook,
+    pub(crate) book: Rc<RuleBook>,
     pub(crate) keyspace: Keyspace,
     pub(crate) now_ms: i64,
     /// What passed all the same.
     pub(crate) warnings: Vec<String>,
     /// How many rows the book has asked for, to keep them.
     pub(crate) rows_asked: Cell<usize>,
+    /// After so many follow-ups the next one fails.
+    pub(crate) follow_ups_left: Option<usize>,
     /// What the unit that is running has deferred.
     pub(crate) deferred: Option<Vec<Deferred>>,
 }
@@ -44,11 +48,12 @@ impl Host {
         let checked = check("shop.toml", schema.as_bytes());
         let schema = checked.schema.unwrap_or_else(|| panic!("{:#?}", checked.diagnostics));
         Host {
-            book: RuleBook::new(schema),
+            book: Rc::new(RuleBook::new(schema)),
             keyspace: Keyspace::default(),
             now_ms: 1_000_000,
             warnings: Vec::new(),
             rows_asked: Cell::new(0),
+            follow_ups_left: None,
             deferred: None,
         }
     }
@@ -104,65 +109,102 @@ impl Host {
     pub(crate) fn run_words(&mut self, command: &[Bytes]) -> Outcome {
         let call: ArgBuf = command.iter().collect();
         let row = lookup(&command[0]).expect("a command of Redis");
+        if self.deferred.is_some() {
+            return self.run_in_unit(command, row);
+        }
+        // Redis's own errors come first.
+        let has_error = run(&mut self.keyspace.clone(), self.now_ms, command).is_none();
+        let (book, before) = (Rc::clone(&self.book), self.keyspace.clone());
+        match host::run(self, &book, row, call.args()) {
+            host::Outcome::Replied(Some(())) => Outcome::Done,
+            host::Outcome::Integer(_) | host::Outcome::Bulk(_) => Outcome::Done,
+            host::Outcome::Replied(None) => Outcome::Failed,
+            host::Outcome::Refused(_) if has_error => Outcome::Failed,
+            host::Outcome::Refused(refusal) => {
+                assert_eq!(self.keyspace.rows, before.rows, "{command:?} is undone");
+                Outcome::Refused(refusal.text().to_owned())
+            }
+            host::Outcome::Failed(failed) => {
+                assert_eq!(self.keyspace.rows, before.rows, "{command:?} is undone");
+                Outcome::Refused(String::from_utf8_lossy(&failed.error).into_owned())
+            }
+        }
+    }
+
+    /// A command of a unit: it runs on a copy, which is kept if the book agrees.
+    fn run_in_unit(&mut self, command: &[Bytes], row: &'static Command) -> Outcome {
+        let call: ArgBuf = command.iter().collect();
         let table_of = |position| self.book.table_of(call.args().at(position));
-        let verdict = match self.deferred {
-            None => self.book.before(&self.scene(), row, call.args(), &table_of),
-            Some(_) => self.book.before_in_unit(&self.scene(), row, call.args(), &table_of),
-        };
+        let verdict = self.book.before_in_unit(&self.scene(), row, call.args(), &table_of);
         let mut after = self.keyspace.clone();
-        let (done, judged) = match verdict.expect("the host shows everything") {
-            Verdict::Run(judged) => (run(&mut after, self.now_ms, command), judged),
+        let (words, judged) = match verdict.expect("the host shows everything") {
+            Verdict::Run(judged) => (command.to_vec(), judged),
             Verdict::RunUntil(end, judged) => {
-                let done = run(&mut after, self.now_ms, command);
-                if let Some(row) = after.rows.get_mut(&command[1]) {
-                    row.deadline = Some(end);
-                }
-                (done, judged)
+                let rewritten = host::rewrite(row, call.args(), Deadline::At(end));
+                let said = rewritten.command.expect("the model sets strings by SET");
+                (said.args().iter().map(<[u8]>::to_vec).collect(), judged)
             }
             Verdict::Instead(other) => {
-                let words: Vec<Bytes> = other.command.args().iter().map(<[u8]>::to_vec).collect();
-                (run(&mut after, self.now_ms, &words), Judged::Nothing)
+                let words = other.command.args().iter().map(<[u8]>::to_vec).collect();
+                (words, Judged::Nothing)
             }
             Verdict::Answer(_) => return Outcome::Done,
             // Redis's own errors come first.
             Verdict::Refuse(refusal) => {
                 return match run(&mut after, self.now_ms, command) {
-                    Some(_) => Outcome::Refused(refusal.text().to_owned()),
+                    Some(()) => Outcome::Refused(refusal.text().to_owned()),
                     None => Outcome::Failed,
                 };
             }
         };
-        match done {
-            Some(touches) => self.settle(after, &touches, judged),
+        match run(&mut after, self.now_ms, &words) {
+            Some(()) => self.settle_in_unit(after, &words, judged),
             None => Outcome::Failed,
         }
     }
 
     /// Reports what changed, and keeps it if the book agrees.
-    fn settle(&mut self, after: Keyspace, touches: &Touches, judged: Judged) -> Outcome {
-        let before = &self.keyspace;
-        let parts: Vec<Option<Vec<Part<'_>>>> =
-            touches.iter().map(|(key, touch)| parts(key, touch, before, &after)).collect();
-        let changes: Vec<Change<'_>> = touches
-            .iter()
-            .zip(&parts)
-            .filter_map(|((key, touch), parts)| {
-                self.change(key, touch, parts.as_deref(), before, &after)
+    fn settle_in_unit(&mut self, after: Keyspace, words: &[Bytes], judged: Judged) -> Outcome {
+        let call: ArgBuf = words.iter().collect();
+        let row = lookup(&words[0]).expect("a command of Redis");
+        let captured = |key: &[u8], need| {
+            let before = self.keyspace.rows.get(key).map(|row| row as &dyn Row);
+            let now = after.rows.get(key).filter(|row| !row.is_over(self.now_ms));
+            let now = now.map(|row| row as &dyn Row);
+            let capture = Capture::take(key, before, need)?;
+            let difference = capture.compare(now)?;
+            Some((capture, difference, now))
+        };
+        let mut seen = BTreeSet::new();
+        let keys = row.keys_in(call.args()).filter(|key| seen.insert(call.args().at(key.index)));
+        let found: Vec<_> = keys
+            .filter_map(|key| {
+                let need = host::needs(row, call.args(), key.index, self.now_ms);
+                captured(call.args().at(key.index), need)
             })
             .collect();
-        let scene = self.scene_of(&after);
-        let consequences = match (judged, &self.deferred) {
-            (Judged::All, _) => Ok(Consequences::default()),
-            (judged, None) => self.book.after(&scene, &changes, judged, Cause::Command),
-            (judged, Some(deferred)) => {
-                self.book.after_in_unit(&scene, &changes, judged, !deferred.is_empty())
-            }
+        let parts: Vec<_> = found.iter().map(|(_, difference, _)| difference.parts()).collect();
+        let changes: Vec<Change<'_>> = found
+            .iter()
+            .zip(&parts)
+            .map(|((capture, difference, now), parts)| {
+                capture.change(self.book.table_of(capture.key()), difference, parts, *now)
+            })
+            .collect();
+        let deferred = self.deferred.as_ref().expect("a unit is running");
+        let consequences = match judged {
+            Judged::All => Ok(Consequences::default()),
+            judged => self.book.after_in_unit(
+                &self.scene_of(&after),
+                &changes,
+                judged,
+                !deferred.is_empty(),
+            ),
         };
         match consequences {
             Ok(mut consequences) => {
-                if let Some(deferred) = &mut self.deferred {
-                    deferred.append(&mut consequences.deferred);
-                }
+                let deferred = self.deferred.as_mut().expect("a unit is running");
+                deferred.append(&mut consequences.deferred);
                 self.keyspace = after;
                 self.follow(&consequences);
                 Outcome::Done
@@ -170,35 +212,6 @@ impl Host {
             Err(Objection::Refused(refusal)) => Outcome::Refused(refusal.text().to_owned()),
             Err(Objection::NotYet) => panic!("the host shows everything"),
         }
-    }
-
-    fn change<'c>(
-        &self,
-        key: &'c Bytes,
-        touch: &Touch,
-        parts: Option<&'c [Part<'c>]>,
-        before: &'c Keyspace,
-        after: &'c Keyspace,
-    ) -> Option<Change<'c>> {
-        let old = before.rows.get(key);
-        let new = after.rows.get(key).filter(|row| !row.is_over(self.now_ms));
-        if (old.is_none() && new.is_none()) || parts.is_some_and(<[_]>::is_empty) {
-            return None;
-        }
-        let what = match (touch, parts) {
-            (Touch::Lifetime, _) => What::Lifetime,
-            (_, Some(parts)) => What::Parts(parts),
-            (_, None) => What::Whole(old.map(|row| row as &dyn Row)),
-        };
-        Some(Change {
-            table: self.book.table_of(key),
-            key,
-            deadline_before: old.map(|row| row.deadline),
-            after: new.map(|row| row as &dyn Row),
-            what,
-            is_known_to_fit: false,
-            is_kept: false,
-        })
     }
 
     /// Lets time pass; rows whose time is over go, one after the other.
@@ -212,18 +225,9 @@ impl Host {
     /// Takes a row away without a command.
     pub(crate) fn lose(&mut self, key: &[u8], cause: Cause) {
         let Some(gone) = self.keyspace.rows.remove(key) else { return };
-        let change = Change {
-            table: self.book.table_of(key),
-            key,
-            deadline_before: Some(gone.deadline),
-            after: None,
-            what: What::Whole(Some(&gone)),
-            is_known_to_fit: false,
-            is_kept: false,
-        };
-        let judged = self.book.after(&self.scene(), &[change], Judged::Nothing, cause);
-        let consequences = judged.expect("what ended by itself is not refused");
-        self.follow(&consequences);
+        let ended = [Capture::ended(key.to_vec(), gone)];
+        let book = Rc::clone(&self.book);
+        host::follow_ended(self, &book, &ended, cause).expect("follow-ups do not fail");
     }
 
     fn due(&self) -> Option<Bytes> {
@@ -259,6 +263,7 @@ impl Host {
                 .iter()
                 .map(|(member, score)| format!("{}={score}", member.escape_ascii()))
                 .collect(),
+            Value::Stream(_) => panic!("the model has no streams"),
             Value::Hash(fields) => fields
                 .iter()
                 .map(|(name, value)| format!("{}={}", name.escape_ascii(), value.escape_ascii()))
@@ -268,83 +273,56 @@ impl Host {
     }
 }
 
-/// The changed elements of a row, unless it changed as a whole.
-fn parts<'c>(
-    key: &Bytes,
-    touch: &'c Touch,
-    before: &'c Keyspace,
-    after: &'c Keyspace,
-) -> Option<Vec<Part<'c>>> {
-    let old = before.rows.get(key).map(|row| &row.value);
-    let new = after.rows.get(key).map(|row| &row.value);
-    match touch {
-        Touch::Whole | Touch::Lifetime => None,
-        Touch::Pushed(end, items) => {
-            Some(items.iter().map(|item| Part::Pushed(*end, item)).collect())
+impl RuleHost for Host {
+    type Reply = Option<()>;
+    type Sight<'h> = Scene<'h>;
+
+    fn sight(&self) -> Scene<'_> {
+        self.scene()
+    }
+
+    /// It is not counted among those that the book asked for.
+    fn row<'s>(sight: &'s Scene<'_>, key: &[u8]) -> Option<&'s dyn Row> {
+        let row = sight.keyspace.rows.get(key).filter(|row| !row.is_over(sight.now_ms));
+        row.map(|row| row as &dyn Row)
+    }
+
+    fn run(&mut self, args: Args<'_>) -> (Option<()>, Ran) {
+        let words: Vec<Bytes> = args.iter().map(<[u8]>::to_vec).collect();
+        let mut after = self.keyspace.clone();
+        let done = run(&mut after, self.now_ms, &words);
+        if done.is_some() {
+            self.keyspace = after;
         }
-        Touch::Elements => Some(match old.or(new)? {
-            Value::Hash(_) => {
-                let (old, new) = (fields(old), fields(new));
-                let names: BTreeSet<&Bytes> = old.keys().chain(new.keys()).copied().collect();
-                let field = |name: &'c Bytes| Part::Field {
-                    name,
-                    before: old.get(name).copied(),
-                    after: new.get(name).copied(),
-                };
-                names.into_iter().map(field).filter(is_change).collect()
-            }
-            Value::Set(_) => {
-                let (old, new) = (members(old), members(new));
-                let came = new.difference(&old).map(|member| Part::Member { member, came: true });
-                let left = old.difference(&new).map(|member| Part::Member { member, came: false });
-                came.chain(left).collect()
-            }
-            Value::Zset(_) => {
-                let (old, new) = (scores(old), scores(new));
-                let names: BTreeSet<&Bytes> = old.keys().chain(new.keys()).copied().collect();
-                let score = |member: &'c Bytes| Part::Score {
-                    member,
-                    before: old.get(member).copied(),
-                    after: new.get(member).copied(),
-                };
-                names.into_iter().map(score).filter(is_change).collect()
-            }
-            Value::Text(_) | Value::List(_) => return None,
-        }),
+        (done, if done.is_some() { Ran::Else } else { Ran::Failed })
     }
-}
 
-fn is_change(part: &Part<'_>) -> bool {
-    match part {
-        Part::Field { before, after, .. } => before != after,
-        Part::Score { before, after, .. } => before != after,
-        _ => true,
-    }
-}
-
-type Map<'c, T> = std::collections::BTreeMap<&'c Bytes, T>;
-
-fn fields(value: Option<&Value>) -> Map<'_, &[u8]> {
-    match value {
-        Some(Value::Hash(fields)) => {
-            fields.iter().map(|(name, value)| (name, &value[..])).collect()
+    fn follow_up(&mut self, args: Args<'_>) -> Result<(), FollowUpFailed> {
+        match &mut self.follow_ups_left {
+            Some(0) => {
+                // Those that undo it do not.
+                self.follow_ups_left = None;
+                return Err(FollowUpFailed { error: b"as it was to".to_vec() });
+            }
+            Some(left) => *left -= 1,
+            None => {}
         }
-        _ => Map::new(),
-    }
-}
-
-fn members(value: Option<&Value>) -> BTreeSet<&Bytes> {
-    match value {
-        Some(Value::Set(members)) => members.iter().collect(),
-        _ => BTreeSet::new(),
-    }
-}
-
-fn scores(value: Option<&Value>) -> Map<'_, f64> {
-    match value {
-        Some(Value::Zset(members)) => {
-            members.iter().map(|(member, score)| (member, *score)).collect()
+        match RuleHost::run(self, args) {
+            (_, Ran::Failed) => Err(FollowUpFailed { error: args.at(0).to_vec() }),
+            _ => Ok(()),
         }
-        _ => Map::new(),
+    }
+
+    /// It has none: elements and deadlines are all that its rows have.
+    fn payload(&mut self, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn warn(&mut self, refusal: &Refusal) {
+        self.warnings.push(refusal.to_string());
+    }
+
+    fn undo_failed(&mut self, key: &[u8], error: &[u8]) {
+        panic!("{} is not brought back: {}", key.escape_ascii(), error.escape_ascii());
     }
 }

@@ -7,33 +7,16 @@ use keyward_rules::End;
 
 use crate::keyspace::{Bytes, Keyspace, Stored, Value};
 
-/// What a command did to a key, beside what comparing the rows tells.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Touch {
-    /// Replaced, created or removed it, or edited a string.
-    Whole,
-    /// Changed elements.
-    Elements,
-    /// Pushed these to a list.
-    Pushed(End, Vec<Bytes>),
-    /// Changed its lifetime only.
-    Lifetime,
-}
-
-pub(crate) type Touches = BTreeMap<Bytes, Touch>;
-
 /// Runs a command on living rows; `None` if Redis would answer an error.
-pub(crate) fn run(keyspace: &mut Keyspace, now_ms: i64, command: &[Bytes]) -> Option<Touches> {
-    let mut run = Run { keyspace, now_ms, touches: Touches::new() };
+pub(crate) fn run(keyspace: &mut Keyspace, now_ms: i64, command: &[Bytes]) -> Option<()> {
+    let mut run = Run { keyspace, now_ms };
     let words: Vec<&[u8]> = command.iter().map(|word| &word[..]).collect();
-    run.command(&words)?;
-    Some(run.touches)
+    run.command(&words)
 }
 
 struct Run<'a> {
     keyspace: &'a mut Keyspace,
     now_ms: i64,
-    touches: Touches,
 }
 
 impl Run<'_> {
@@ -101,7 +84,6 @@ impl Run<'_> {
                 if self.members(from)?.remove(*member) {
                     self.members(to)?.insert(member.to_vec());
                 }
-                self.touches.entry(from.to_vec()).or_insert(Touch::Elements);
             }
             [b"SUNIONSTORE", to, sources @ ..] => self.union(to, sources)?,
             [b"ZADD", key, pairs @ ..] => {
@@ -120,6 +102,8 @@ impl Run<'_> {
             [b"ZREMRANGEBYRANK", key, b"0", last] => self.drop_lowest(key, number(last)?)?,
             [b"LPUSH", key, items @ ..] => self.push(key, End::Head, items)?,
             [b"RPUSH", key, items @ ..] => self.push(key, End::Tail, items)?,
+            [b"LPOP", key, count] => self.trim(key, number(count)?, -1)?,
+            [b"RPOP", key, count] => self.trim(key, 0, -1 - number(count)?)?,
             [b"LTRIM", key, start, stop] => self.trim(key, number(start)?, number(stop)?)?,
             [b"PEXPIRE", key, ms] => self.expire(key, Some(self.now_ms + number(ms)?)),
             [b"PEXPIREAT", key, ms] => self.expire(key, Some(number(ms)?)),
@@ -132,6 +116,7 @@ impl Run<'_> {
             Value::Set(members) => !members.is_empty(),
             Value::Zset(members) => !members.is_empty(),
             Value::Hash(fields) => !fields.is_empty(),
+            Value::Stream(entries) => !entries.is_empty(),
         });
         Some(())
     }
@@ -145,30 +130,23 @@ impl Run<'_> {
     }
 
     fn put(&mut self, key: &[u8], row: Stored) {
-        self.touches.insert(key.to_vec(), Touch::Whole);
         self.keyspace.rows.insert(key.to_vec(), row);
     }
 
     fn remove(&mut self, key: &[u8]) {
-        if self.keyspace.rows.remove(key).is_some() {
-            self.touches.insert(key.to_vec(), Touch::Whole);
-        }
+        self.keyspace.rows.remove(key);
     }
 
     fn expire(&mut self, key: &[u8], deadline: Option<i64>) {
         if deadline.is_some_and(|deadline| deadline <= self.now_ms) {
             return self.remove(key);
         }
-        if let Some(row) = self.keyspace.rows.get_mut(key)
-            && row.deadline != deadline
-        {
+        if let Some(row) = self.keyspace.rows.get_mut(key) {
             row.deadline = deadline;
-            self.touches.insert(key.to_vec(), Touch::Lifetime);
         }
     }
 
     fn edit(&mut self, key: &[u8], empty: Value) -> &mut Value {
-        self.touches.entry(key.to_vec()).or_insert(Touch::Elements);
         let row = self.keyspace.rows.entry(key.to_vec());
         &mut row.or_insert(Stored { value: empty, deadline: None }).value
     }
@@ -226,8 +204,6 @@ impl Run<'_> {
                 End::Tail => items.push_back(item.to_vec()),
             }
         }
-        let pushed = new.iter().map(|item| item.to_vec()).collect();
-        self.touches.insert(key.to_vec(), Touch::Pushed(end, pushed));
         Some(())
     }
 

@@ -1,11 +1,15 @@
 //! `keyward check`: all problems of all files.
 
+mod host;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
 use keyward_docs::render::{self, Style};
-use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, check_together};
+use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, Schema, check_together};
+
+use host::HostName;
 
 use super::{Format, counted};
 use crate::Answer;
@@ -20,7 +24,8 @@ use crate::terminal::Terminal;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     keyward check shop/keyward.toml\n  \
-    keyward check --format json --deny-warnings systems/*/keyward.toml\n\n\
+    keyward check --format json --deny-warnings systems/*/keyward.toml\n  \
+    keyward check --host valkey=9.1 shop/keyward.toml\n\n\
     `keyward explain-code KW0107` tells what a code means.")]
 pub(crate) struct Check {
     /// The schema files
@@ -32,6 +37,12 @@ pub(crate) struct Check {
     /// Let warnings fail the check, too
     #[arg(long)]
     deny_warnings: bool,
+    /// Also say of each rule whether the module keeps it there: valkey or redis, with a version
+    #[arg(long, value_name = "HOST[=VERSION]")]
+    host: Option<HostName>,
+    /// The host is a node of a cluster
+    #[arg(long, requires = "host")]
+    cluster: bool,
 }
 
 /// How many findings people are shown.
@@ -68,13 +79,19 @@ impl Check {
             }
             terminal.say(&tally.in_words(checked.len()))?;
         }
+        let mut fails_there = false;
+        if let Some(host) = self.host.as_ref().filter(|_| tally.errors == 0) {
+            let schemas: Vec<&Schema> =
+                checked.iter().filter_map(|file| file.schema.as_ref()).collect();
+            fails_there = host.show(&schemas, self.cluster, self.format, terminal)? > 0;
+        }
         if let Some(last) = unreadable.pop() {
             for error in unreadable {
                 terminal.say(&format!("keyward: {error:#}"))?;
             }
             return Err(last);
         }
-        let fails = tally.errors > 0 || (self.deny_warnings && tally.warnings > 0);
+        let fails = tally.errors > 0 || fails_there || (self.deny_warnings && tally.warnings > 0);
         Ok(if fails { Answer::No } else { Answer::Yes })
     }
 

@@ -151,3 +151,48 @@ fn many_overlaps_are_told_in_part_and_the_rest_is_counted() {
     assert!(told.contains("and 350 more, which --format json shows"), "{told}");
     assert!(told.contains("patterns behind this one were not compared"), "{told}");
 }
+
+const TIED: &str = r#"[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type   = "hash"
+ttl    = "none"
+fields = { email = "str" }
+
+[key."by_email:{email}"]
+type   = "string"
+lookup = { of = "user:{id}", field = "email" }
+"#;
+
+#[test]
+fn a_host_is_told_to_keep_every_rule_or_not() {
+    let folder = Folder::new(&[("shop.toml", TIED)]);
+    let told = folder.run(&["check", "--host", "valkey=9.1", "shop.toml"]);
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    for line in [
+        "shop.toml:4: atomic: user:{id}: type, shape and bounds",
+        "shop.toml:9: atomic: by_email:{email}: lookup",
+        "4 rules on Valkey 9.1: 4 atomic, 0 eventual, 0 impossible; the module loads it",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    let told = folder.run(&["check", "--host", "redis", "--cluster", "shop.toml"]);
+    assert!(told.starts_with("exit 1\n"), "{told}");
+    assert!(told.contains("shop.toml:9: impossible: by_email:{email}: lookup: "), "{told}");
+    assert!(told.contains("on a cluster of Redis: "), "{told}");
+    let told = folder.run(&["check", "--format", "json", "--host", "valkey", "shop.toml"]);
+    assert!(told.contains(r#""guarantee":"atomic""#), "{told}");
+}
+
+#[test]
+fn a_host_that_is_too_old_or_unknown_is_refused() {
+    let folder = Folder::new(&[("shop.toml", TIED)]);
+    let told = folder.run(&["check", "--host", "redis=7.0", "shop.toml"]);
+    assert!(told.starts_with("exit 1\n"), "{told}");
+    assert!(told.contains("Redis 7.0 cannot have the module"), "{told}");
+    let told = folder.run(&["check", "--host", "memcached", "shop.toml"]);
+    assert!(told.starts_with("exit 2\n"), "{told}");
+    let told = folder.run(&["check", "--cluster", "shop.toml"]);
+    assert!(told.starts_with("exit 2\n"), "{told}");
+}

@@ -2,19 +2,19 @@
 //!
 //! Owns what follows from a command alone, whatever its rows are kept in: which commands are
 //! judged, what has to be settled before one runs, which cannot be tried or swapped, what
-//! waits while a schema comes into force. Pure functions of a command and its arguments: a
-//! second host of the rule book takes this file as it is.
-//! Not here: rows, sessions and the keyspace (`governed` and its other modules carry out what
-//! is decided here), what the rules are (`keyward-rules`).
+//! waits while a schema comes into force. Pure functions of a command and its arguments, which
+//! every host of the rule book takes as they are.
+//! Not here: rows, sessions and the keyspace (the host carries out what is decided here), what
+//! the rules are (`before`, `after`).
 
+use crate::arguments::extent;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group, args};
 use keyward_resp::Args;
-use keyward_rules::extent;
 
 /// What becomes of a command that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Course {
+pub enum Course {
     /// The book of its database says.
     AskBook,
     /// It runs, and the books of the databases that it reached say what follows.
@@ -27,7 +27,7 @@ pub(super) enum Course {
 
 /// Which rows that are due have to be gone before a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SettledFirst {
+pub enum SettledFirst {
     /// All on which others depend.
     All,
     /// Those of the commands of a transaction, and of the keys it watches.
@@ -38,7 +38,7 @@ pub(super) enum SettledFirst {
 
 /// What large ends have to be over before a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FinishedFirst {
+pub enum FinishedFirst {
     /// All: it looks at rows of which nothing tells beforehand.
     All,
     /// Those that reach rows which cannot be told key by key.
@@ -51,7 +51,7 @@ pub(super) enum FinishedFirst {
 
 /// Which rows a command reaches that may be held while a schema comes into force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rows {
+pub enum Rows {
     /// None.
     None,
     /// Any of any database.
@@ -64,13 +64,13 @@ pub(super) enum Rows {
 
 /// Whether the book has a say in a command: it writes, or the schema declares what it calls.
 #[inline(always)]
-pub(super) fn is_judged(command: &Command) -> bool {
+pub fn is_judged(command: &Command) -> bool {
     writes(command) || matches!(command.id, CommandId::FCall | CommandId::FCallRo)
 }
 
 /// Whether the arguments alone are judged when a command is queued for a transaction.
 #[inline(always)]
-pub(super) fn is_judged_when_queued(command: &Command) -> bool {
+pub fn is_judged_when_queued(command: &Command) -> bool {
     writes(command)
 }
 
@@ -82,7 +82,7 @@ fn writes(command: &Command) -> bool {
 
 /// What becomes of a command that is judged, in a database that has a book or none.
 #[inline]
-pub(super) fn course(command: &Command, has_book: bool) -> Course {
+pub fn course(command: &Command, has_book: bool) -> Course {
     match command.id {
         CommandId::SwapDb => Course::Swap,
         _ if has_book => Course::AskBook,
@@ -92,25 +92,25 @@ pub(super) fn course(command: &Command, has_book: bool) -> Course {
 }
 
 /// Whether a command reaches, by its keys, rows of other databases than its own.
-pub(super) fn reaches_other_databases(command: &Command) -> bool {
+pub fn reaches_other_databases(command: &Command) -> bool {
     matches!(command.id, CommandId::Copy | CommandId::Move)
 }
 
 /// A row that RENAME, COPY or MOVE takes elsewhere.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Relocation<'a> {
+pub struct Relocation<'a> {
     /// Where it is.
-    pub(super) from: &'a [u8],
+    pub from: &'a [u8],
     /// The key that it comes to.
-    pub(super) to: &'a [u8],
+    pub to: &'a [u8],
     /// The number of its database there, if that is said.
-    pub(super) db: Option<&'a [u8]>,
+    pub db: Option<&'a [u8]>,
     /// Whether it takes the place of another.
-    pub(super) replaces: bool,
+    pub replaces: bool,
 }
 
 /// What a command takes elsewhere; `None` if nothing, or if Redis does not accept its options.
-pub(super) fn relocation<'a>(command: &Command, args: Args<'a>) -> Option<Relocation<'a>> {
+pub fn relocation<'a>(command: &Command, args: Args<'a>) -> Option<Relocation<'a>> {
     use CommandId::{Copy, Move, Rename, RenameNx};
     if !matches!(command.id, Rename | RenameNx | Move | Copy) {
         return None;
@@ -143,18 +143,18 @@ pub(super) fn relocation<'a>(command: &Command, args: Args<'a>) -> Option<Reloca
 }
 
 /// Whether a command is made of those that were queued before it.
-pub(super) fn runs_queue(command: &Command) -> bool {
+pub fn runs_queue(command: &Command) -> bool {
     command.id == CommandId::Exec
 }
 
 /// Whether a command of a transaction may leave something to the end of its unit, or have the
 /// next ones do so, of which its keys do not tell: it runs a script, or leaves the database.
-pub(super) fn may_defer_unseen(command: &Command) -> bool {
+pub fn may_defer_unseen(command: &Command) -> bool {
     command.group == Group::Scripting || leaves_database(command)
 }
 
 /// Whether a command runs a script, which may touch keys that it does not name.
-pub(super) fn runs_script(command: &Command) -> bool {
+pub fn runs_script(command: &Command) -> bool {
     use CommandId::{Eval, EvalRo, EvalSha, EvalShaRo, FCall, FCallRo};
     matches!(command.id, Eval | EvalRo | EvalSha | EvalShaRo | FCall | FCallRo)
 }
@@ -162,25 +162,25 @@ pub(super) fn runs_script(command: &Command) -> bool {
 /// Whether a unit with this command is judged command by command: what it does to whole
 /// databases, or to another server, cannot be undone.
 #[inline]
-pub(super) fn parts_units(command: &Command) -> bool {
+pub fn parts_units(command: &Command) -> bool {
     matches!(command.id, CommandId::SwapDb | CommandId::Migrate)
 }
 
 /// Whether what a command does besides rows stays though its unit is undone, so that the log
 /// goes on telling it: messages, libraries of functions.
 #[inline]
-pub(super) fn cannot_be_undone(command: &Command) -> bool {
+pub fn cannot_be_undone(command: &Command) -> bool {
     matches!(command.id, CommandId::Publish | CommandId::SPublish)
         || (command.group == Group::Scripting && writes(command))
 }
 
 /// Whether a command may begin large ends: it writes, or may have queued commands that do.
-pub(super) fn may_begin_ends(command: &Command) -> bool {
+pub fn may_begin_ends(command: &Command) -> bool {
     writes(command) || runs_queue(command)
 }
 
 /// The numbers of the databases that SWAPDB is to swap, as far as they are numbers.
-pub(super) fn swapped(args: Args<'_>) -> impl Iterator<Item = usize> {
+pub fn swapped(args: Args<'_>) -> impl Iterator<Item = usize> {
     let number = move |position: usize| -> Option<usize> {
         std::str::from_utf8(args.get(position)?).ok()?.parse().ok()
     };
@@ -188,14 +188,14 @@ pub(super) fn swapped(args: Args<'_>) -> impl Iterator<Item = usize> {
 }
 
 /// Why SWAPDB is refused: the rows of a database under a schema belong to it.
-pub(super) fn swap_refusal(db: usize, keyspace: &str) -> String {
+pub fn swap_refusal(db: usize, keyspace: &str) -> String {
     format!("SCHEMA database {db} is the keyspace {keyspace} and cannot be swapped")
 }
 
 /// What is done of a command that the book refuses before its client hears of that: Redis's
 /// own errors come first, and it must be seen whether there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tried {
+pub enum Tried {
     /// It is run, and undone.
     Whole,
     /// The type of its row is looked at: its arguments are sound, and it would make a long
@@ -213,7 +213,7 @@ pub(super) enum Tried {
 const LONG: u64 = 64 * 1024;
 
 /// What of a command is tried before it is refused.
-pub(super) fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
+pub fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
     use CommandId::{FCall, FCallRo, GetSet, MSet, MSetNx, Migrate, PSetEx, Set, SetEx, SetNx};
     match command.id {
         FCall | FCallRo => Tried::Callee,
@@ -228,7 +228,7 @@ pub(super) fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
 }
 
 /// Why EXPLAIN does not try a command; `None` if it does.
-pub(super) fn untried_by_explain(command: &Command) -> Option<&'static str> {
+pub fn untried_by_explain(command: &Command) -> Option<&'static str> {
     if command.group == Group::Scripting {
         Some("what a script does is judged as it runs, and at its end")
     } else if !writes(command) {
@@ -246,7 +246,7 @@ pub(super) fn untried_by_explain(command: &Command) -> Option<&'static str> {
 /// that show rows of which their arguments do not tell count among them, those that reach other
 /// databases, and scripts: what a script does may be undone, and the end of a row must not be a
 /// part of that.
-pub(super) fn settled_first(command: &Command) -> SettledFirst {
+pub fn settled_first(command: &Command) -> SettledFirst {
     use CommandId::{Copy, Debug, Keys, KeywardExplain, Move, RandomKey, Scan, Sort, SortRo};
     match command.id {
         Copy | Debug | KeywardExplain | Keys | Move | RandomKey | Scan | Sort | SortRo => {
@@ -259,7 +259,7 @@ pub(super) fn settled_first(command: &Command) -> SettledFirst {
 }
 
 /// What large ends have to be over before a command runs.
-pub(super) fn finished_first(command: &Command, args: Args<'_>) -> FinishedFirst {
+pub fn finished_first(command: &Command, args: Args<'_>) -> FinishedFirst {
     use CommandId::{Debug, Keys, KeywardExplain, RandomKey, Save, Scan};
     match command.id {
         KeywardExplain | Save => FinishedFirst::All,
@@ -273,7 +273,7 @@ pub(super) fn finished_first(command: &Command, args: Args<'_>) -> FinishedFirst
 
 /// Whether a command reads keys by patterns of elements: SORT with BY or GET. It finishes each
 /// of them as it reads it.
-pub(super) fn reads_unnamed(command: &Command, args: Args<'_>) -> bool {
+pub fn reads_unnamed(command: &Command, args: Args<'_>) -> bool {
     let is_pattern = |word: &[u8]| word.contains(&b'*');
     matches!(command.id, CommandId::Sort | CommandId::SortRo) && args.from(2).iter().any(is_pattern)
 }
@@ -303,7 +303,7 @@ fn shows_rows(args: Args<'_>) -> bool {
 
 /// Which rows a command reaches that may be held while a schema comes into force. Commands
 /// without keys, or whose keys are not all that they reach, count as reaching any row.
-pub(super) fn rows_reached(command: &Command) -> Rows {
+pub fn rows_reached(command: &Command) -> Rows {
     if !command.has_keys() || command.group == Group::Scripting {
         return if reaches_rows_without_keys(command) { Rows::All } else { Rows::None };
     }
@@ -326,13 +326,13 @@ fn reaches_rows_without_keys(command: &Command) -> bool {
 
 /// Whether even reading a row has a command wait that is to be held, before the new schema is
 /// in force: commands that only read wait for what reading changes.
-pub(super) fn waits_for_all_it_reads(command: &Command) -> bool {
+pub fn waits_for_all_it_reads(command: &Command) -> bool {
     writes(command)
 }
 
 /// Whether a command of a transaction that is about to run may lead to rows of which the
 /// client's own database does not tell.
-pub(super) fn leaves_database(command: &Command) -> bool {
+pub fn leaves_database(command: &Command) -> bool {
     command.id == CommandId::Select
 }
 

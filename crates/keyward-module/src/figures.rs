@@ -1,0 +1,96 @@
+//! What the module counts, and the refusals it remembers.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use keyward_schema::KeyId;
+
+/// How many refusals are remembered.
+const REFUSALS_MAX: usize = 128;
+
+/// Something that counts up.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What is counted for a pattern.
+#[derive(Debug, Default)]
+pub(crate) struct OfTable {
+    /// Commands that were judged and ran.
+    pub(crate) writes: Counter,
+    pub(crate) refused: Counter,
+    /// What broke the schema and was let pass.
+    pub(crate) warned: Counter,
+    pub(crate) expired: Counter,
+    pub(crate) evicted: Counter,
+}
+
+/// A command that was refused, or would have been.
+#[derive(Clone, Debug)]
+pub(crate) struct Remembered {
+    pub(crate) at_ms: i64,
+    pub(crate) db: usize,
+    pub(crate) is_refused: bool,
+    /// The discreet line: what was found in rows is left out.
+    pub(crate) line: String,
+}
+
+/// All figures.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    tables: HashMap<usize, Vec<OfTable>>,
+    pub(crate) judged: Counter,
+    pub(crate) refused: Counter,
+    pub(crate) warned: Counter,
+    pub(crate) follow_ups: Counter,
+    pub(crate) follow_ups_failed: Counter,
+    pub(crate) undo_failed: Counter,
+    pub(crate) panics: Counter,
+    remembered: Mutex<VecDeque<Remembered>>,
+}
+
+impl Figures {
+    /// For so many patterns of each database.
+    pub(crate) fn new(tables: Vec<(usize, usize)>) -> Figures {
+        let of = |count| std::iter::repeat_with(OfTable::default).take(count).collect();
+        Figures {
+            tables: tables.into_iter().map(|(db, count)| (db, of(count))).collect(),
+            judged: Counter::default(),
+            refused: Counter::default(),
+            warned: Counter::default(),
+            follow_ups: Counter::default(),
+            follow_ups_failed: Counter::default(),
+            undo_failed: Counter::default(),
+            panics: Counter::default(),
+            remembered: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    pub(crate) fn table(&self, db: usize, table: KeyId) -> Option<&OfTable> {
+        self.tables.get(&db)?.get(table.index())
+    }
+
+    pub(crate) fn remember(&self, refusal: Remembered) {
+        let mut all = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= REFUSALS_MAX {
+            all.pop_front();
+        }
+        all.push_back(refusal);
+    }
+
+    /// The last refusals, the newest first.
+    pub(crate) fn remembered(&self, most: usize) -> Vec<Remembered> {
+        let all = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().rev().take(most).cloned().collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! The schema files that the module is given.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use keyward_rules::RuleBook;
+use keyward_rules::host::{Guarantee, HostKind, guarantees};
+use keyward_schema::{Checked, Files, Level, MAX_FILE_BYTES, Schema, check_file, check_together};
+
+/// What a bad schema does to a server that starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnError {
+    /// The module is not loaded, and a server that has it in its settings does not start.
+    Fail,
+    /// The server comes up, and nothing is judged.
+    Observe,
+}
+
+/// The arguments of the module.
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) on_error: OnError,
+}
+
+impl Arguments {
+    pub(crate) fn read<'a>(
+        words: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Arguments, Vec<String>> {
+        let mut arguments = Arguments { files: Vec::new(), on_error: OnError::Fail };
+        for word in words {
+            let Ok(word) = std::str::from_utf8(word) else {
+                return Err(vec!["an argument is no text".to_owned()]);
+            };
+            match word.split_once('=') {
+                Some(("on-error", "fail")) => arguments.on_error = OnError::Fail,
+                Some(("on-error", "observe")) => arguments.on_error = OnError::Observe,
+                Some(("on-error", other)) => {
+                    return Err(vec![format!("on-error is fail or observe, not {other}")]);
+                }
+                _ => arguments.files.push(word.into()),
+            }
+        }
+        match arguments.files.is_empty() {
+            true => Err(vec!["name a schema file: loadmodule keyward.so FILE.toml".to_owned()]),
+            false => Ok(arguments),
+        }
+    }
+}
+
+/// The book of each database, or all that is wrong with the files, a line each.
+pub(crate) fn books(
+    files: &[PathBuf],
+    is_cluster: bool,
+) -> Result<HashMap<usize, RuleBook>, Vec<String>> {
+    let mut findings = Vec::new();
+    let mut checked = Vec::new();
+    for path in files {
+        match read_up_to(path, MAX_FILE_BYTES) {
+            Ok(bytes) => checked.push(check_file(path, &bytes, &OnDisk)),
+            Err(error) => findings.push(format!("{}: {error}", path.display())),
+        }
+    }
+    check_together(&mut checked);
+    findings.extend(checked.iter().flat_map(errors_of));
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let mut by_db: BTreeMap<usize, Vec<Schema>> = BTreeMap::new();
+    for schema in checked.into_iter().filter_map(|checked| checked.schema) {
+        by_db.entry(usize::from(schema.keyspace.db)).or_default().push(schema);
+    }
+    let mut books = HashMap::new();
+    for (db, schemas) in by_db {
+        let schema = Schema::join(schemas);
+        let host = HostKind::Module { is_cluster };
+        for promise in guarantees(&schema, host) {
+            if promise.guarantee == Guarantee::Impossible && promise.is_error {
+                findings.push(promise.line(&schema));
+            }
+        }
+        books.insert(db, RuleBook::new(schema));
+    }
+    if findings.is_empty() { Ok(books) } else { Err(findings) }
+}
+
+fn errors_of(checked: &Checked) -> impl Iterator<Item = String> {
+    let errors = checked.diagnostics.iter().filter(|found| found.rule.level == Level::Error);
+    errors.map(|found| {
+        let place = checked.source.place(found.primary.span);
+        format!("{place}: error[{}]: {}", found.rule.code, found.message)
+    })
+}
+
+/// The file system, as far as schemas include files of it.
+struct OnDisk;
+
+impl Files for OnDisk {
+    fn identity(&self, path: &Path) -> PathBuf {
+        fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    }
+
+    fn read(&self, path: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
+        // Opening a pipe would wait for somebody to write to it.
+        let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+        if !metadata.is_file() {
+            return Err("it is no regular file".to_owned());
+        }
+        read_up_to(path, bytes_max).map_err(|error| error.to_string())
+    }
+}
+
+fn read_up_to(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
