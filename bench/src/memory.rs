@@ -97,7 +97,10 @@ fn bytes_per_key(peer: &Peer, data: &DataSet) -> anyhow::Result<f64> {
         for _ in keys {
             reply.clear();
             replies.read_line(&mut reply)?;
-            anyhow::ensure!(reply.starts_with(['+', ':']), "{}: {reply}", peer.name);
+            anyhow::ensure!(reply.starts_with(['+', ':', '$']), "{}: {reply}", peer.name);
+            if reply.starts_with('$') {
+                replies.read_line(&mut reply)?;
+            }
         }
     }
     Ok((peer.resident_bytes()? - before) as f64 / data.keys as f64)
