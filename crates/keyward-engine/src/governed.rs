@@ -279,7 +279,7 @@ fn carry_out(ctx: &mut Ctx<'_>, verdict: Verdict, is_told: bool) -> Outcome {
         Verdict::Refuse(refusal) => {
             match policy::tried_before_refusal(ctx.command, ctx.args) {
                 Tried::Whole => try_and_undo(ctx, Mode::Queued)?,
-                Tried::Callee => try_and_undo(ctx, Mode::Checked)?,
+                Tried::Checks => try_and_undo(ctx, Mode::Checked)?,
                 Tried::Type => check_string(ctx)?,
                 Tried::Nothing => {}
             }

@@ -76,6 +76,14 @@ impl RuleBook {
         Some(format!("{}, {}", nearest.pattern, difference(nearest, &miss.reason)))
     }
 
+    /// Why a row of this type cannot stand under a key of a table; `None` if its type fits, or it
+    /// is for others to say: what a computed row holds is compared with its sources.
+    pub fn refuse_other_type(&self, table: KeyId, key: &[u8], found: RowType) -> Option<Refusal> {
+        let traits = self.traits(table);
+        let is_judged = self.is_enforced(table) && !traits.is_computed;
+        (is_judged && !traits.takes(found)).then(|| self.refuse_type(table, key, found))
+    }
+
     /// A row would become another type than the declared one.
     pub(crate) fn refuse_type(&self, table: KeyId, key: &[u8], found: RowType) -> Refusal {
         let declared = declared_as(self.schema().key(table).data);

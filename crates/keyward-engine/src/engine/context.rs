@@ -66,7 +66,8 @@ pub(crate) enum Mode<'a> {
     FollowUp,
     /// Again, because this key it waited for became ready.
     Woken(&'a [u8]),
-    /// For the errors alone that come before a script runs: it does not.
+    /// For the errors alone that come before its work, a script or what is stored: it is not
+    /// done.
     Checked,
 }
 
@@ -90,6 +91,12 @@ impl Mode<'_> {
                 Sender::Client
             }
         }
+    }
+
+    /// Whether only the errors are wanted that come before the work.
+    #[inline]
+    pub(crate) fn is_checked(self) -> bool {
+        matches!(self, Mode::Checked)
     }
 
     /// Whether the command is part of a larger unit: it must not wait.

@@ -1,5 +1,6 @@
-//! RENAME, COPY and MOVE of mirrored sets, judged by their length.
+//! RENAME, COPY and MOVE, judged by the type of the row, and of mirrored sets by their length.
 //!
+//! A row of another type than its new key is declared with is refused before it is copied.
 //! A set that comes to a key with mirrors brings an element to one of them for each of its
 //! members. More than `max_fanout` are refused before anything is done, and the refusal takes no
 //! longer than any other, whatever the key held that the set was to come to. One that leaves for
@@ -39,13 +40,30 @@ fn judge_length(ctx: &mut Ctx<'_>, relocation: &Relocation<'_>) -> Outcome {
         let row = sight.row(key).expect("the engine shows all it has at once");
         row.map(|row| (row.row_type(), row.len() as u64))
     };
-    let Some((RowType::Set, members)) = row_of(ctx.db, relocation.from) else { return Ok(()) };
-    let Some((db, refusal)) = too_many(ctx, relocation, to_db, members) else { return Ok(()) };
+    let Some((row_type, members)) = row_of(ctx.db, relocation.from) else { return Ok(()) };
+    let unfit = unfit(ctx, relocation, to_db, row_type);
+    let too_many = || match row_type {
+        RowType::Set => too_many(ctx, relocation, to_db, members),
+        _ => None,
+    };
+    let Some((db, refusal)) = unfit.or_else(too_many) else { return Ok(()) };
     if !relocation.replaces && row_of(to_db, relocation.to).is_some() {
         return Ok(());
     }
     let call = Some(Call::of(ctx));
     Err(refused(&mut ctx.stage().at(db), call, &refusal))
+}
+
+/// Why a row of this type cannot come there, and by which database's schema.
+fn unfit(
+    ctx: &Ctx<'_>,
+    relocation: &Relocation<'_>,
+    to_db: usize,
+    row_type: RowType,
+) -> Option<(usize, Refusal)> {
+    let book = ctx.keys.book_of(to_db)?;
+    let refusal = book.refuse_other_type(book.table_of(relocation.to)?, relocation.to, row_type)?;
+    Some((to_db, refusal))
 }
 
 /// Why so many members are too many to come there, and by which database's schema.

@@ -87,6 +87,61 @@ fn a_set_that_is_refused_by_type_does_nothing_to_a_large_row() {
 }
 
 #[test]
+fn what_would_store_another_type_is_refused_before_it_is_worked_out() {
+    let (mut test, client) = governed(SCHEMA);
+    let many = members(1000, 2000);
+    test.call(client, &format!("SADD user:1:followers {many}"));
+    test.call(client, &format!("SADD plain {many}"));
+    test.call(client, &format!("SADD few {}", members(2900, 500)));
+    test.call(client, "SADD other none");
+    test.call(client, "ZADD scores 1 a 2 b");
+    test.call(client, "GEOADD places 13.36 38.11 a");
+    test.call(client, "SET text abc");
+    let coverage = Coverage::Everything;
+    test.engine.begin_snapshot(SnapshotOptions { coverage, sums: true, used_bytes: 0 });
+    let (_, before) = work(&mut test);
+    for (command, found) in [
+        ("ZUNIONSTORE user:1:followers 2 scores plain", "a zset"),
+        ("ZINTERSTORE user:1:followers 2 few plain", "a zset"),
+        ("ZDIFFSTORE user:1:followers 2 few plain", "a zset"),
+        ("ZRANGESTORE user:1:followers scores 0 -1", "a zset"),
+        ("SUNIONSTORE user:1 few plain", "a set"),
+        ("SINTERSTORE user:1 few plain", "a set"),
+        ("SDIFFSTORE user:1 few plain", "a set"),
+        ("SORT plain ALPHA STORE user:1:followers", "a list"),
+        ("SORT plain BY nosort STORE user:1:followers", "a list"),
+        ("GEORADIUS places 13 38 200 km STORE user:1:followers", "a zset"),
+        ("GEOSEARCHSTORE user:1:followers places FROMMEMBER a BYRADIUS 9 km", "a zset"),
+        ("BITOP OR user:1:followers text", "a string"),
+        ("COPY plain user:1", "a set"),
+        ("COPY scores user:1:followers REPLACE", "a zset"),
+        ("RENAME scores user:1:followers", "a zset"),
+    ] {
+        let reply = test.call(client, command);
+        assert!(reply.starts_with("-SCHEMA user:1") && reply.contains(found), "{command}: {reply}");
+        assert_eq!(work(&mut test).1, before, "{command}");
+    }
+    // Redis's own errors come first.
+    for (command, expected) in [
+        ("ZUNIONSTORE user:1:followers 2 text plain", "-WRONGTYPE"),
+        ("ZUNIONSTORE user:1:followers 1 plain WEIGHTS x", "-ERR weight value is not a float"),
+        ("SUNIONSTORE user:1 plain text", "-WRONGTYPE"),
+        ("ZRANGESTORE user:1:followers text 0 -1", "-WRONGTYPE"),
+        ("SORT text ALPHA STORE user:1:followers", "-WRONGTYPE"),
+        ("BITOP OR user:1:followers text plain", "-WRONGTYPE"),
+        ("COPY none user:1", ":0"),
+        ("COPY plain user:1:followers", ":0"),
+        ("SORT plain STORE user:1:followers", "-SCHEMA user:1:followers"),
+        ("SORT other STORE user:1:followers", "-ERR One or more scores can't be converted"),
+        ("GEORADIUS text 1 1 9 km STORE user:1:followers", "-WRONGTYPE"),
+        ("RENAME none user:1:followers", "-ERR no such key"),
+    ] {
+        let reply = test.call(client, command);
+        assert!(reply.starts_with(expected), "{command}: {reply}");
+    }
+}
+
+#[test]
 fn what_would_bring_too_much_to_mirrors_is_refused_by_its_length() {
     let (mut test, client) = governed(NARROW);
     for first in [100, 110, 120] {

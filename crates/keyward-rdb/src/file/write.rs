@@ -22,7 +22,7 @@ impl<W: Write> FileWriter<W> {
     }
 
     /// A fact about the file: who wrote it and when.
-    pub fn fact(&mut self, name: &str, value: impl AsRef<[u8]>) -> io::Result<()> {
+    pub fn fact(&mut self, name: &str, value: &(impl AsRef<[u8]> + ?Sized)) -> io::Result<()> {
         self.output.byte(opcode::AUX);
         self.output.text(Element::Bytes(name.as_bytes()))?;
         self.output.text(Element::Bytes(value.as_ref()))

@@ -201,9 +201,9 @@ pub enum Tried {
     /// The type of its row is looked at: its arguments are sound, and it would make a long
     /// string that is not to be, or replace what may be large.
     Type,
-    /// What comes before the function that it calls runs, which is called with what does not
-    /// fit.
-    Callee,
+    /// What comes before its work: the function that it calls would be called with what does not
+    /// fit, and what it stores may have to be worked out of much.
+    Checks,
     /// Nothing: what leaves the server cannot be tried, and what sets strings by sound arguments
     /// has no error.
     Nothing,
@@ -214,9 +214,13 @@ const LONG: u64 = 64 * 1024;
 
 /// What of a command is tried before it is refused.
 pub fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
-    use CommandId::{FCall, FCallRo, GetSet, MSet, MSetNx, Migrate, PSetEx, Set, SetEx, SetNx};
+    use CommandId::*;
     match command.id {
-        FCall | FCallRo => Tried::Callee,
+        FCall | FCallRo => Tried::Checks,
+        SUnionStore | SInterStore | SDiffStore | ZUnionStore | ZInterStore | ZDiffStore
+        | ZRangeStore | GeoSearchStore | GeoRadius | GeoRadiusByMember | Sort | BitOp => {
+            Tried::Checks
+        }
         Migrate | SetNx | SetEx | PSetEx | MSet | MSetNx => Tried::Nothing,
         Set if !args.from(args.len().min(3)).iter().any(|word| args::is(word, "GET")) => {
             Tried::Nothing
@@ -409,8 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_waits_for_redis_own_error_but_of_migrate_functions_and_what_sets_or_makes_long_strings()
-     {
+    fn a_refusal_waits_for_redis_own_error_but_of_migrate_and_of_what_sets_or_makes_long_strings() {
         let none = ArgBuf::new();
         let is_untried =
             |command: &&Command| tried_before_refusal(command, none.args()) != Tried::Whole;
@@ -419,7 +422,14 @@ mod tests {
         let setting = ["getset", "mset", "msetnx", "psetex", "set", "setex", "setnx"];
         let untried: Vec<&str> =
             untried.into_iter().filter(|name| !setting.contains(name)).collect();
-        assert_eq!(untried, ["migrate", "fcall", "fcall_ro"]);
+        let is_checked =
+            |name: &&str| tried_before_refusal(command(name), none.args()) == Tried::Checks;
+        let (checked, untried): (Vec<&str>, Vec<&str>) = untried.into_iter().partition(is_checked);
+        assert_eq!(untried, ["migrate"]);
+        let stores = |name: &&&str| name.ends_with("store") || name.starts_with("georadius");
+        let others: Vec<&str> = checked.iter().filter(|name| !stores(name)).copied().collect();
+        assert_eq!(checked.len() - others.len(), 10);
+        assert_eq!(others, ["sort", "bitop", "fcall", "fcall_ro"]);
         for (call, tried) in [
             ("SET k v EX 10", Tried::Nothing),
             ("SET k v get", Tried::Type),

@@ -128,12 +128,19 @@ pub(crate) fn sort_ro(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn carry_out(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
     let key = ctx.key(1);
+    let is_checked = ctx.mode.is_checked();
+    let reads_numbers = !request.is_alpha && !request.keeps_order();
     let (kind, mut elements) = match ctx.keys.read(key).map(|row| row.value()) {
         None => (Type::List, Vec::new()),
+        // Numbers have to be read as such: that is where the last error is.
+        Some(Value::Object(object)) if is_checked && !reads_numbers => {
+            let is_sorted = matches!(object.kind(), Type::List | Type::Set | Type::ZSet);
+            return if is_sorted { Ok(()) } else { Err(WireError::WrongType) };
+        }
         Some(Value::Object(object)) => (object.kind(), elements(object)?),
         Some(_) => return Err(WireError::WrongType),
     };
-    if kind == Type::ZSet {
+    if kind == Type::ZSet && !is_checked {
         unpack(ctx.keys, key)?;
     }
     let must_be_stable = request.store_at.is_some() || ctx.mode.is_atomic();
@@ -145,6 +152,9 @@ fn carry_out(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
         elements = ordered(ctx, elements, &request)?;
     } else if request.is_descending && kind != Type::Set {
         elements.reverse();
+    }
+    if is_checked {
+        return Ok(());
     }
     let wanted = &elements[request.limit.of(elements.len())];
     match request.store_at {

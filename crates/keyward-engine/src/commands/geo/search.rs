@@ -66,6 +66,9 @@ fn search(ctx: &mut Ctx<'_>, variant: Variant, storing: Storing) -> Outcome {
     let growth = growth(ctx);
     let zset = ctx.keys.read_as::<ZSet>(source)?;
     let request = Request::parse(ctx.args, variant, storing, zset)?;
+    if ctx.mode.is_checked() {
+        return Ok(());
+    }
     let shape = request.shape();
     let mut found = match (zset, shape) {
         (Some(zset), Some(shape)) => request.find(zset, &shape),

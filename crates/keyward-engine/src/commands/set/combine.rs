@@ -43,6 +43,9 @@ pub(crate) fn sinter(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn sinterstore(ctx: &mut Ctx<'_>) -> Outcome {
     let keys = look_up(ctx, 2..ctx.args.len())?;
+    if ctx.mode.is_checked() {
+        return Ok(());
+    }
     let (growth, mut result) = (growth(ctx), Set::default());
     intersect(&sources(ctx.keys, &keys), |member| {
         result.add(&growth, member);
@@ -108,6 +111,9 @@ fn answer(ctx: &mut Ctx<'_>, operation: Operation) -> Outcome {
 
 fn store_result(ctx: &mut Ctx<'_>, operation: Operation, event: Event) -> Outcome {
     let keys = look_up(ctx, 2..ctx.args.len())?;
+    if ctx.mode.is_checked() {
+        return Ok(());
+    }
     let result = operation(&sources(ctx.keys, &keys), &growth(ctx));
     store(ctx, result, event)
 }

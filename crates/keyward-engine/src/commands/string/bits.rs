@@ -219,16 +219,22 @@ pub(crate) fn bitop(ctx: &mut Ctx<'_>) -> Outcome {
     if operation == Operation::Not && ctx.args.len() != 4 {
         return Err(WireError::Err("BITOP NOT must be called with a single source key."));
     }
-    let mut result = Vec::new();
+    let (mut result, is_checked) = (Vec::new(), ctx.mode.is_checked());
     for position in 3..ctx.args.len() {
         let key = ctx.key(position);
         let text = ctx.keys.read_text(key)?;
         let text = text.as_ref().map_or(&[][..], |text| text.as_bytes());
+        if is_checked {
+            continue;
+        }
         if position == 3 && operation != Operation::Not {
             result.extend_from_slice(text);
         } else {
             operation.combine(&mut result, text);
         }
+    }
+    if is_checked {
+        return Ok(());
     }
     let target = ctx.key(2);
     if result.is_empty() {

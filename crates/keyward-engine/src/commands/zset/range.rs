@@ -96,7 +96,9 @@ pub(crate) fn zrangestore(ctx: &mut Ctx<'_>) -> Outcome {
     let query = Query::parse(ctx.args.from(3), Preset { is_store: true, ..Preset::default() })?;
     let (to, from) = (ctx.key(1), ctx.key(2));
     let growth = growth(ctx);
+    let is_checked = ctx.mode.is_checked();
     let result = match ctx.keys.read_as::<ZSet>(from)? {
+        _ if is_checked => return Ok(()),
         Some(zset) => ZSet::from_ordered(&growth, zset.iter(query.ranks(zset))),
         None => ZSet::default(),
     };
