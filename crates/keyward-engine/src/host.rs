@@ -304,6 +304,17 @@ pub trait Host {
         let _ = loaded;
     }
 
+    /// Keeps what tells which schemas were applied, until a snapshot with so many changes has it
+    /// (`Engine::recall_applied`).
+    fn remember_applied(&mut self, text: Vec<u8>, dirty: u64) {
+        let _ = (text, dirty);
+    }
+
+    /// Whether that is still being written.
+    fn is_remembering(&mut self) -> bool {
+        false
+    }
+
     // The append-only file.
 
     /// Where what is logged ends, and up to where it is synced; `None` if there is no log.

@@ -6,6 +6,7 @@
 //! the files (`keyward-persist`, `keyward-rdb`).
 
 pub(crate) mod append_only;
+pub(crate) mod applied;
 pub(crate) mod data_locks;
 pub(crate) mod info_lines;
 pub(crate) mod keeping;

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::engine::context::{Ctx, Mode, Stage};
 use crate::governed::arrival::{Arrival, Expected, Unaccepted};
 use crate::governed::libraries::Restoration;
+use crate::governed::memory::Applied;
 use crate::governed::settlement::{Settlement, Stand};
 use crate::host::{Host, Library};
 use crate::sessions::session::Session;
@@ -305,6 +306,21 @@ impl Engine {
     /// there are more.
     pub fn bring_rows(&mut self, rows: usize) -> bool {
         !self.shared.bring_recalled(&mut self.keys, rows)
+    }
+
+    /// Takes what was kept (`Host::remember_applied`) of schemas that were applied since the
+    /// snapshot that was loaded; whether it can be read. Before [`Engine::begin_settling`].
+    pub fn recall_applied(&mut self, text: &[u8]) -> bool {
+        self.shared.recall_applied(text)
+    }
+
+    /// Whether the schemas that such a text tells of are in force.
+    pub fn has_applied(&self, text: &[u8]) -> bool {
+        let now = self.shared.memory(&self.keys);
+        let is_in_force = |applied: &Applied| {
+            applied.memory.0.keys().all(|db| applied.memory.has_same_texts(&now, *db))
+        };
+        Applied::read(text).is_ok_and(|applied| is_in_force(&applied))
     }
 
     /// A replica has loaded its files: where those remember no schema, its own ones are to observe

@@ -16,7 +16,7 @@ use crate::governed::awaited::Awaited;
 use crate::governed::changeover::Changeover;
 use crate::governed::deferred::Unit;
 use crate::governed::feed_history::History;
-use crate::governed::memory::{Annotations, Memory, ReplacedTexts, push_annotations};
+use crate::governed::memory::{Annotations, Applied, Memory, ReplacedTexts, push_annotations};
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
 use crate::governed::strangers::Strangers;
@@ -138,6 +138,8 @@ pub(crate) struct Shared {
     pub(crate) annotations: Annotations,
     /// Texts of files that KEYWARD SCHEMA APPLY replaced.
     pub(crate) replaced: ReplacedTexts,
+    /// What KEYWARD SCHEMA APPLY did since the last snapshot, or earlier.
+    pub(crate) applied: Applied,
     /// The schemas that the files remembered which were loaded.
     pub(crate) schemas_loaded: String,
 }
@@ -194,6 +196,7 @@ impl Shared {
             origin: None,
             annotations: Annotations::default(),
             replaced: ReplacedTexts::default(),
+            applied: Applied::default(),
             schemas_loaded: String::new(),
         };
         shared.set_tunables(keys, tunables);

@@ -20,7 +20,7 @@ use super::changeover::{Announced, Changeover, Stage};
 use super::hold::Hold;
 use super::libraries::Restoration;
 use super::losses;
-use super::memory::{Replaced, parts};
+use super::memory::{Memory, Replaced, parts};
 use super::plan::{Plan, ROWS_PER_TICK};
 use super::planning::{RELOADING, VOID};
 use super::survey;
@@ -276,6 +276,10 @@ impl Changeover {
                         (Stage::CarryOut { survey, report, at_ms }, false)
                     }
                 }
+                // Who is told can rely on it that a start remembers.
+                Stage::Write { report, telling } if host.is_remembering() => {
+                    (Stage::Write { report, telling }, false)
+                }
                 Stage::Write { report, mut telling } => {
                     let book = keys.book_of(self.db).expect("a schema came into force");
                     if telling.advance(book.schema(), &report) {
@@ -389,7 +393,7 @@ impl Changeover {
             shared.give_up(keys, *announced.plan);
             return (Stage::Tell(Err(refusal)), true);
         }
-        let Plan { book, survey, is_of_modes, .. } = *announced.plan;
+        let Plan { id, book, survey, is_of_modes, .. } = *announced.plan;
         let old = keys.book_of(self.db).cloned();
         if !is_of_modes {
             old.iter().for_each(|old| book.inherit_modes(old));
@@ -406,6 +410,10 @@ impl Changeover {
         keys.govern(self.db, Arc::new(book), &survey);
         // What the files remember is no longer so.
         keys.changes.dirty += 1;
+        if !is_of_modes {
+            shared.applied.add(&id, Memory::of(keys, &shared.replaced));
+            host.remember_applied(shared.applied.text().into_bytes(), keys.changes.dirty);
+        }
         if shared.log.is_on && keys.database_at(self.db).persist() != persist {
             // The file has rows that it is not to have, or lacks some.
             host.rewrite_log(true);

@@ -5,7 +5,7 @@
 //! gives way to what was applied.
 //! Not here: putting it in force (`settlement`).
 
-use super::memory::{Memory, Remembered, book_of, parts};
+use super::memory::{Applied, Memory, Remembered, book_of, parts};
 use keyward_rules::RuleBook;
 use keyward_schema::{Mode, Schema, escape};
 use std::collections::{BTreeMap, VecDeque};
@@ -52,6 +52,8 @@ pub(crate) struct Arrival {
     /// What the files remember, as far as they are read, and the text that says so.
     pub(super) memory: Memory,
     pub(crate) text: String,
+    /// What was applied since the snapshot that was loaded.
+    pub(super) applied: Option<Applied>,
     /// Whether something that the files remember could not be read.
     pub(super) is_damaged: bool,
     /// Whether another server went on with the append-only file behind what it remembers.
@@ -88,8 +90,7 @@ impl Arrival {
 
     /// What is to govern a database, by what is served and what the files remember.
     pub(super) fn target(&self, db: usize) -> Option<Target> {
-        let nothing = Vec::new();
-        let remembered = self.memory.0.get(&db).unwrap_or(&nothing);
+        let remembered = self.last(db);
         let overruling = self.expected.observes.then_some(Mode::Observe);
         let Some(served) = self.expected.schemas.get(&db) else {
             // One that was applied where no file was goes on.
@@ -116,6 +117,12 @@ impl Arrival {
         let schemas: Vec<Schema> = chosen.collect();
         let modes = vec![overruling; schemas.len()];
         Some(Target { schema: Schema::join(schemas), modes, applied })
+    }
+
+    /// What was in force last in a database: what was applied since, or what the files remember.
+    pub(super) fn last(&self, db: usize) -> &[Remembered] {
+        let applied = self.applied.as_ref().and_then(|applied| applied.memory.0.get(&db));
+        applied.or_else(|| self.memory.0.get(&db)).map_or(&[], |last| last)
     }
 
     /// What there is to say of the keyspaces that the files remember and that are not served,

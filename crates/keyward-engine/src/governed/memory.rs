@@ -35,6 +35,10 @@ const AS_IT_CAME: &str = " as it came with the data";
 pub(crate) const FACT: &str = "keyward-schemas";
 /// What the text begins with.
 const HEAD: &[u8] = b"keyward-schemas 1\n";
+/// What the note of applied schemas begins with.
+const APPLIED_HEAD: &str = "keyward-applied 1 ";
+/// Plans that such a note names.
+const APPLIED_PLANS_MAX: usize = 64;
 /// What annotations begin with, and the last of them.
 const LINE: &[u8] = b"#keyward-schemas:";
 const LAST_LINE: &[u8] = b"#keyward-schemas-end:";
@@ -162,6 +166,54 @@ impl Memory {
             Some(own.map(|own| (own.name.clone(), own.text.clone())).collect())
         };
         texts(self) == texts(other)
+    }
+}
+
+/// What KEYWARD SCHEMA APPLY did since the last snapshot, for a start without an append-only file:
+/// the plans that were accepted, and the schemas that came into force by them.
+///
+/// ```text
+/// keyward-applied 1 <SHA-1 of the rest>\n
+/// <plan> <plan> …\n
+/// <the text of a memory>
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Applied {
+    pub(crate) plans: Vec<String>,
+    pub(crate) memory: Memory,
+}
+
+impl Applied {
+    /// A plan was applied.
+    pub(crate) fn add(&mut self, plan: &[u8], memory: Memory) {
+        self.plans.push(String::from_utf8_lossy(plan).into_owned());
+        let excess = self.plans.len().saturating_sub(APPLIED_PLANS_MAX);
+        self.plans.drain(..excess);
+        self.memory = memory;
+    }
+
+    /// The text that says so.
+    pub(crate) fn text(&self) -> String {
+        let rest = format!("{}\n{}", self.plans.join(" "), self.memory.text());
+        format!("{APPLIED_HEAD}{}\n{rest}", sha1(&rest))
+    }
+
+    /// What a text says.
+    ///
+    /// # Errors
+    /// If it is none of ours, or not whole.
+    pub(crate) fn read(text: &[u8]) -> Result<Applied, Damaged> {
+        let text = std::str::from_utf8(text).map_err(|_| Damaged)?;
+        let (sum, rest) = text
+            .strip_prefix(APPLIED_HEAD)
+            .and_then(|text| text.split_once('\n'))
+            .ok_or(Damaged)?;
+        if sum != sha1(rest) {
+            return Err(Damaged);
+        }
+        let (plans, memory) = rest.split_once('\n').ok_or(Damaged)?;
+        let plans = plans.split_whitespace().map(str::to_owned).collect();
+        Ok(Applied { plans, memory: Memory::read(memory.as_bytes())? })
     }
 }
 
@@ -338,6 +390,23 @@ mod tests {
         assert_eq!(Memory::read(b"keyward-schemas 2\n0 schema - 1 1\nab\n"), Err(Damaged));
         assert_eq!(Memory::read(b"keyward-schemas 1\n0 loud - 1 1\nab\n"), Err(Damaged));
         assert_eq!(Memory::read(b"keyward-schemas 1\n0 schema - 9 9\nab\n"), Err(Damaged));
+    }
+
+    #[test]
+    fn a_note_of_applied_schemas_reads_back_or_is_damaged() {
+        let mut applied = Applied::default();
+        for number in 0..100 {
+            applied.add(format!("plan{number}").as_bytes(), sample());
+        }
+        assert_eq!(applied.plans.len(), APPLIED_PLANS_MAX);
+        assert_eq!(applied.plans.last().map(String::as_str), Some("plan99"));
+        let text = applied.text().into_bytes();
+        assert_eq!(Applied::read(&text), Ok(applied));
+        for end in (0..text.len()).step_by(97) {
+            assert_eq!(Applied::read(&text[..end]), Err(Damaged), "{end}");
+        }
+        let none = Applied::default();
+        assert_eq!(Applied::read(none.text().as_bytes()), Ok(none));
     }
 
     #[test]

@@ -21,7 +21,7 @@
 use super::announcement::{self, Origin};
 use super::arrival::{Arrival, Target, Unaccepted, is_like};
 use super::losses;
-use super::memory::{Damaged, Memory, book_of};
+use super::memory::{Applied, Damaged, Memory, book_of};
 use super::plan;
 use super::proposal::Sound;
 use super::rebuild::{self, AfterLoad};
@@ -71,6 +71,16 @@ impl Shared {
                 self.recall(keys, text.as_deref().map_err(|damaged| *damaged));
             }
         }
+    }
+
+    /// What was applied since the snapshot that was loaded; whether it can be read.
+    pub(crate) fn recall_applied(&mut self, text: &[u8]) -> bool {
+        let applied = Applied::read(text);
+        let is_read = applied.is_ok();
+        if let Some(arrival) = &mut self.arrival {
+            arrival.applied = applied.ok();
+        }
+        is_read
     }
 
     /// Another server went on with the append-only file: what it wrote was judged by no schema.
@@ -263,8 +273,7 @@ impl Settlement {
         }
         for (db, Target { schema, modes, applied }) in targets {
             for place in applied {
-                let remembered = arrival.memory.0.get(&db);
-                let own = remembered.and_then(|all| all.get(place));
+                let own = arrival.last(db).get(place);
                 if let Some(replaced) = own.and_then(|own| own.replaced.clone()) {
                     shared.replaced.insert((db, place), replaced);
                 }
@@ -301,6 +310,11 @@ impl Settlement {
         }
         self.observes = arrival.expected.observes;
         self.accepted.clone_from(&arrival.expected.accepted);
+        if let Some(applied) = &arrival.applied {
+            // It was accepted when it was applied.
+            self.accepted.extend(applied.plans.iter().cloned());
+            shared.applied = applied.clone();
+        }
         shared.arrival = Some(arrival);
         Stage::Release(0)
     }

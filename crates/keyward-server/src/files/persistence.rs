@@ -6,6 +6,7 @@
 //! Not here: how a file is written (`keyward-persist`).
 
 use crate::clock::{self, Instant};
+use crate::files::applied::AppliedFile;
 use crate::files::info_lines::{Lines, OrNone};
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -41,6 +42,8 @@ pub(crate) struct Persistence {
     pub(crate) last_peak_bytes: usize,
     /// What was loaded last.
     loaded: Loaded,
+    /// What was applied since the last one.
+    pub(crate) applied: AppliedFile,
     /// SAVE writes beside a snapshot that is under way, and is the newer one.
     succession: Succession,
 }
@@ -59,6 +62,7 @@ impl Persistence {
             saves: 0,
             last_peak_bytes: 0,
             loaded: Loaded::default(),
+            applied: AppliedFile::default(),
             succession: Succession::default(),
         }
     }
@@ -90,6 +94,7 @@ impl Persistence {
         file.finish()?;
         self.last_save_s = clock::now_us() / 1_000_000;
         self.dirty_at_save = snapshot.dirty();
+        self.applied.is_saved(&*self.disk, snapshot.dirty());
         self.is_last_ok = true;
         tracing::info!("DB saved on disk");
         Ok(())
@@ -134,6 +139,7 @@ impl Persistence {
                 self.last_save_s = clock::now_us() / 1_000_000;
                 // SAVE may have been beside it.
                 self.dirty_at_save = self.dirty_at_save.max(dirty);
+                self.applied.is_saved(&*self.disk, dirty);
                 tracing::info!("Background saving terminated with success");
             }
             Err(error) => tracing::warn!(%error, "Background saving error"),

@@ -8,6 +8,7 @@
 
 use crate::clock::Instant;
 use crate::files::log_parts::{open, tell_apart};
+use crate::files::persistence::Persistence;
 use crate::files::progress::Progress;
 use crate::serve::core::Core;
 use crate::serve::error::ServeError;
@@ -88,9 +89,14 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     let loaded = loading.loaded;
     let is_amid_ends = server.core.borrow().engine.has_pending_ends();
     let has_log = files.as_ref().is_some_and(|files| !files.is_empty());
+    let applied = recall_applied(server, has_log)?;
     let needs_files = settle(server, &mut files).await?;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
+    if applied.is_some_and(|text| !core.engine.has_applied(&text)) {
+        // Another schema came, and the files remember that one.
+        core.host.persistence.applied.forget(&*disk);
+    }
     core.host.loading = None;
     let (seconds, rows) = (start.elapsed().as_secs_f64(), core.engine.row_count());
     match has_log {
@@ -119,6 +125,28 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
         core.host.files_wanted.give();
     }
     Ok(())
+}
+
+/// Tells the engine what was applied since the last snapshot; answers the text of it. An
+/// append-only file has that itself, and a replica is told by its primary.
+fn recall_applied(server: &Server, has_log: bool) -> Result<Option<Vec<u8>>, ServeError> {
+    let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+    if engine.primary().is_some() {
+        return Ok(None);
+    }
+    let Persistence { applied, disk, .. } = &mut host.persistence;
+    let text = applied.read(&**disk, &host.settings)?;
+    if !has_log
+        && let Some(text) = &text
+        && !engine.recall_applied(text)
+    {
+        tracing::warn!(
+            "!!! The file beside the snapshot that has the schema which KEYWARD SCHEMA APPLY put in \
+             force is damaged, and is not used: compare KEYWARD SCHEMA SHOW with what was applied \
+             !!!"
+        );
+    }
+    Ok(text)
 }
 
 /// The files are behind, because a schema came: they are written anew, so that the next start

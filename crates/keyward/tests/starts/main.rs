@@ -1,6 +1,7 @@
 //! What one start accepted the next one leaves alone, and what a start does to rows it says.
 //! The same of a mode that is switched and of files that are read anew, where they cost rows.
 
+mod beside;
 mod by_hand;
 mod told;
 

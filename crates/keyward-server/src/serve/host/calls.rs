@@ -7,6 +7,7 @@ use crate::clock;
 use crate::files::append_only::AppendOnly;
 use crate::files::data_locks::Guarded;
 use crate::files::log_parts::open_log;
+use crate::files::persistence::Persistence;
 use crate::files::schemas::without_repeats;
 use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
 use crate::files::users::{self, UsersFile};
@@ -218,6 +219,15 @@ impl Host for ServerHost {
     fn read_told(&mut self, told: Told) -> Option<Told> {
         self.readings.want_told(told);
         None
+    }
+
+    fn remember_applied(&mut self, text: Vec<u8>, dirty: u64) {
+        let Persistence { applied, disk, .. } = &mut self.persistence;
+        applied.write(disk, &self.settings, text, dirty);
+    }
+
+    fn is_remembering(&mut self) -> bool {
+        self.persistence.applied.is_writing()
     }
 
     fn governed(&mut self, db: usize, schema: &Schema) {
