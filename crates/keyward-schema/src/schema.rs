@@ -480,7 +480,8 @@ impl Content {
                     member.check_under(names, name.as_bytes())?;
                     match value.parse() {
                         Ok(number) => score.check_score(number),
-                        Err(_) => Err(Misfit::unfit(score, "a number", value.as_bytes())),
+                        // In Redis's words, which a server refuses it by.
+                        Err(_) => Err(Misfit::new("is not a valid float")),
                     }
                 })
             }

@@ -77,7 +77,7 @@ type = "zset"
 ttl = "1h"
 example = { key = "z", value = { a = "abc" } }
 "#,
-            r#"KW0702 4:32 in the example, the value must be a number, not "abc" [does not fit]"#,
+            "KW0702 4:32 in the example, the value is not a valid float [does not fit]",
         );
         check(
             r#"
