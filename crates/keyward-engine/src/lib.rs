@@ -36,7 +36,7 @@ pub use governed::arrival::{Expected, Unaccepted};
 pub use governed::beside::{Arrived, BesideError, BesideLoad, BesideOptions};
 pub use governed::proposal::{Draft, Proposal};
 pub use governed::told::{Heard, Told};
-pub use governed::trial::{TrialLoad, explain};
+pub use governed::trial::{TrialLoad, WriteTrial, explain};
 pub use host::{
     Activity, BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host,
     Library, LogBatch, LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote,

@@ -2,8 +2,9 @@
 //!
 //! Owns reading a key as words, separators and parts that look like values (numbers, UUIDs,
 //! hexadecimal digests, dates, addresses, …), and grouping keys by that. A form is written as a
-//! pattern that a schema takes and that fits its keys, as far as their bytes can be written. Words that stand in one place of
-//! many forms are taken for values too. It is a guess for people, who declare patterns by it.
+//! pattern that a schema takes between double quotes, and that fits its keys: what is no UTF-8
+//! cannot be written, and counts as a value. Words that stand in one place of many forms are
+//! taken for values too. It is a guess for people, who declare patterns by it.
 //! Invariants: at most [`FORMS_MAX`] forms are kept, and keys beyond them counted; a key is read
 //! in one pass, and no more of it than [`KEY_BYTES`].
 //! Not here: meeting the keys (the host), which of their parts are secret (`shown`).
@@ -61,7 +62,7 @@ pub struct Forms {
 impl Forms {
     /// Adds a key, as it may be shown.
     pub fn add(&mut self, key: &[u8]) {
-        let form = parts(&key[..key.len().min(KEY_BYTES)]);
+        let form = parts(key);
         let group = || Group { count: 1, example: key.into() };
         if let Some(own) = self.groups.get_mut(&form) {
             own.count += 1;
@@ -138,13 +139,33 @@ fn with_value(form: &[Part], place: usize) -> Vec<Part> {
 
 /// A form as a pattern would be written.
 fn text(parts: &[Part]) -> String {
-    let whole = written(parts);
-    if Pattern::parse(&whole).is_ok() {
-        return whole;
+    let is_sound = |parts: &[Part]| Pattern::parse(&written(parts)).is_ok();
+    let form = match parts {
+        [] => return String::new(),
+        whole if is_sound(whole) => written(whole),
+        // Where a schema could not tell several values apart, they are one.
+        whole => {
+            let merged = merged(whole);
+            let all = [Part::Value("rest")];
+            written(if is_sound(&merged) { &merged } else { &all })
+        }
+    };
+    quotable(&form)
+}
+
+/// A text as it stands between double quotes in TOML.
+fn quotable(text: &str) -> String {
+    let mut quotable = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quotable.extend(['\\', letter]),
+            letter if letter.is_control() => {
+                quotable += &format!("\\u{:04X}", u32::from(letter));
+            }
+            letter => quotable.push(letter),
+        }
     }
-    // Where a schema could not tell several values apart, they are one.
-    let merged = written(&merged(parts));
-    if Pattern::parse(&merged).is_ok() { merged } else { whole }
+    quotable
 }
 
 /// The same with one value for each segment between colons that has several.
@@ -206,7 +227,7 @@ fn written(parts: &[Part]) -> String {
                 };
             }
             Part::Text(bytes) => {
-                let bytes = bytes.escape_ascii().to_string();
+                let bytes = String::from_utf8_lossy(bytes);
                 text += &bytes.replace('{', "{{").replace('}', "}}");
             }
         }
@@ -229,8 +250,21 @@ fn name_of(kind: &str) -> &'static str {
     }
 }
 
-/// The parts of a key.
+/// The parts of a key. What lies beyond [`KEY_BYTES`] is one more.
 fn parts(key: &[u8]) -> Vec<Part> {
+    match key.get(..KEY_BYTES) {
+        Some(first) if key.len() > KEY_BYTES => {
+            let mut parts = parts_of(first);
+            // Its last part may go on there.
+            parts.pop();
+            parts.push(Part::Value("rest"));
+            parts
+        }
+        _ => parts_of(key),
+    }
+}
+
+fn parts_of(key: &[u8]) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest = key;
     while let Some(first) = rest.first() {
@@ -258,7 +292,11 @@ fn parts(key: &[u8]) -> Vec<Part> {
                 // `user42` is a word and a number.
                 let digits = run.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
                 let (word, number) = run.split_at(run.len() - digits);
-                parts.push(Part::Text(word.into()));
+                parts.push(match std::str::from_utf8(word) {
+                    Ok(_) => Part::Text(word.into()),
+                    // A pattern is a text.
+                    Err(_) => Part::Value("str"),
+                });
                 parts.extend(number_kind(number).map(Part::Value));
             }
         }
@@ -365,7 +403,9 @@ mod tests {
         check("lock:deadbeef01", "lock:{digest:hex}");
         check("feed:01ARZ3NDEKTSV4RRFFQ69G5FAV", "feed:{id:ulid}");
         check("tok:9xQeWvG816bUx9EPjHmaT23yvVM2", "tok:{name}");
-        check("a{b}\u{1}", "a{{b}}\\x01");
+        check("a{b}\u{1}", "a{{b}}\\u0001");
+        check("café:17", "café:{n:uint}");
+        check(r#"say:"hi"\"#, r#"say:\"hi\"\\"#);
         check("", "");
         check("facade:beef", "facade:beef");
         check("a:b:c:d:e:f:g:h", "a:b:c:d:e:f:{rest:rest}");
@@ -387,6 +427,50 @@ mod tests {
             let form = form(key);
             let pattern = Pattern::parse(&form);
             assert!(pattern.is_ok_and(|it| it.accepts(key.as_bytes())), "{key}: {form}");
+        }
+    }
+
+    /// Keys of any bytes: each form is pasted into a schema, which is sound and takes the key.
+    #[test]
+    fn a_form_can_be_pasted_whatever_bytes_its_key_has() {
+        let pieces: [&[u8]; 16] = [
+            b"user",
+            b":",
+            b"42",
+            b"\xff\xfe",
+            b"\xc3",
+            "é".as_bytes(),
+            b"\"",
+            b"\\",
+            b"\n",
+            b"{",
+            b"}",
+            b"-",
+            b"'",
+            b"007",
+            "💡".as_bytes(),
+            b"\x7f",
+        ];
+        let mut state = 7_u64;
+        let mut draw = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut keys: Vec<Vec<u8>> = (0..300)
+            .map(|_| (0..=draw(12)).flat_map(|_| pieces[draw(16) as usize]).copied().collect())
+            .collect();
+        keys.push([b"long:".as_slice(), &b"x".repeat(500)].concat());
+        keys.push([b"long:".as_slice(), "é".repeat(300).as_bytes()].concat());
+        keys.push(b"a:1:".repeat(100));
+        for key in keys {
+            let form = text(&parts(&key));
+            let file = format!("[keyspace]\nname = 'x'\n[key.\"{form}\"]\ntype = 'any'\n");
+            let checked = keyward_schema::check("x.toml", file.as_bytes());
+            let found: Vec<&str> = checked.diagnostics.iter().map(|it| &*it.message).collect();
+            let fits = checked.schema.is_some_and(|it| it.keys[0].pattern.accepts(&key));
+            assert!(fits, "{}: {form}: {found:?}", key.escape_ascii());
         }
     }
 

@@ -3,6 +3,10 @@
 //! Owns the form of a file of cases and the trying of them. For each pattern the file may
 //! have `keys` that belong to it, `not_keys` that do not with the reason why, `values` that
 //! fit, and `not_values` with a part of the words (`because`) that a refusal must have.
+//! Whether a value fits the judge says whom the caller brings: one who has an engine writes it
+//! (`keyward test`), [`by_shape`] reads it. A value is judged under the keys that the file lists
+//! for its pattern, and fits if it fits under one of them; where it lists none, under a key that
+//! is made up, of which nothing is said to be the `same`.
 //! Not here: commands, lifetimes, derived keys.
 
 use toml::de::{DeTable, DeValue};
@@ -10,8 +14,9 @@ use toml::de::{DeTable, DeValue};
 use crate::escape::escape;
 use crate::matcher::Matcher;
 use crate::nearest::nearest;
+use crate::pattern::relate;
 use crate::read::example::{expected_form, written};
-use crate::schema::{Content, ExampleValue, Key, Schema};
+use crate::schema::{ExampleValue, Key, KeyId, Schema};
 use crate::source::Span;
 
 /// What came of the cases of a file.
@@ -41,11 +46,35 @@ const PARTS: [&str; 4] = ["keys", "not_keys", "values", "not_values"];
 
 type Value<'a> = toml::Spanned<DeValue<'a>>;
 
-/// Tries the cases of a file on a schema.
+/// Says whether a value may be written under a key of a pattern, and else why not.
+pub type Judge<'j> = dyn FnMut(KeyId, &[u8], &ExampleValue) -> Result<(), String> + 'j;
+
+/// What the shapes and bounds of a schema say of a value by themselves.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn by_shape(
+    schema: &Schema,
+    id: KeyId,
+    key: &[u8],
+    value: &ExampleValue,
+) -> Result<(), String> {
+    let declared = schema.key(id);
+    let names = declared.pattern.split(key);
+    let fits = declared.content.check_under(names.as_deref().unwrap_or_default(), value);
+    fits.and_then(|()| declared.bounds.check(declared.data, value))
+        .map_err(|misfit| misfit.to_string())
+}
+
+/// Tries the cases of a file on a schema, and the values of it on a judge.
 ///
 /// # Errors
 /// If the text is no TOML: what is wrong, and where.
-pub fn try_cases(schema: &Schema, text: &str) -> Result<CaseResults, (Span, String)> {
+pub fn try_cases(
+    schema: &Schema,
+    text: &str,
+    judge: &mut Judge<'_>,
+) -> Result<CaseResults, (Span, String)> {
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(Span::default(), Span::from);
         (at, error.message().to_owned())
@@ -54,7 +83,7 @@ pub fn try_cases(schema: &Schema, text: &str) -> Result<CaseResults, (Span, Stri
     let Ok(matcher) = Matcher::new(patterns) else {
         return Err((Span::default(), "the patterns of the schema contradict each other".into()));
     };
-    let mut trial = Trial { schema, matcher, tried: 0, failures: Vec::new() };
+    let mut trial = Trial { schema, matcher, judge, tried: 0, failures: Vec::new() };
     let mut has_cases = vec![false; schema.keys.len()];
     for (name, value) in table.get_ref().iter() {
         let at = name.span().into();
@@ -79,25 +108,28 @@ pub fn try_cases(schema: &Schema, text: &str) -> Result<CaseResults, (Span, Stri
     Ok(CaseResults { tried, failures, without_cases })
 }
 
-struct Trial<'s> {
+struct Trial<'s, 'j, 'f> {
     schema: &'s Schema,
     matcher: Matcher,
+    judge: &'j mut Judge<'f>,
     tried: usize,
     failures: Vec<CaseFailure>,
 }
 
-impl<'s> Trial<'s> {
+impl<'s> Trial<'s, '_, '_> {
     fn fail(&mut self, at: Span, pattern: &str, message: String) {
         self.failures.push(CaseFailure { at, pattern: pattern.into(), message });
     }
 
     /// Tries what is said of one pattern.
     fn key(&mut self, index: usize, said: &Value<'_>) {
-        let key = &self.schema.keys[index];
-        let own = key.pattern.text();
+        let own = self.schema.keys[index].pattern.text();
         let DeValue::Table(table) = said.get_ref() else {
             return self.fail(said.span().into(), own, "must be a table of cases".into());
         };
+        let listed = table.get("keys").and_then(|keys| keys.get_ref().as_array());
+        let listed = listed.into_iter().flat_map(|keys| keys.iter());
+        let listed: Vec<&str> = listed.filter_map(|key| key.get_ref().as_str()).collect();
         for (name, value) in table.iter() {
             let (at, part): (Span, &str) = (name.span().into(), name.get_ref());
             match (part, value.get_ref()) {
@@ -110,10 +142,10 @@ impl<'s> Trial<'s> {
                     }
                 }
                 ("values", DeValue::Array(values)) => {
-                    values.iter().for_each(|value| self.fits(key, value));
+                    values.iter().for_each(|value| self.fits(index, &listed, value));
                 }
                 ("not_values", DeValue::Array(values)) => {
-                    values.iter().for_each(|value| self.is_refused(key, value));
+                    values.iter().for_each(|value| self.is_refused(index, &listed, value));
                 }
                 ("keys" | "values" | "not_values", _) => {
                     self.fail(at, own, format!("`{part}` must be an array"));
@@ -160,18 +192,62 @@ impl<'s> Trial<'s> {
         }
     }
 
-    fn fits(&mut self, key: &Key, value: &Value<'_>) {
+    /// Whether a value may be written, or else why not under each key: under one of the listed keys, or else under one that is
+    /// made up, if there is one that belongs to the pattern.
+    fn judged(
+        &mut self,
+        index: usize,
+        listed: &[&str],
+        value: &ExampleValue,
+    ) -> Result<(), Vec<String>> {
+        let (schema, id) = (self.schema, KeyId::new(index));
+        let key = schema.key(id);
+        let is_own = |matcher: &Matcher, text: &[u8]| {
+            matcher.find(text).is_some_and(|found| found.pattern == index)
+        };
+        let mut refusals = Vec::new();
+        for text in listed.iter().filter(|text| is_own(&self.matcher, text.as_bytes())) {
+            match (self.judge)(id, text.as_bytes(), value) {
+                Ok(()) => return Ok(()),
+                Err(refusal) => refusals.push(refusal),
+            }
+            // Nothing but `same` depends on the key.
+            if !key.content.has_same() {
+                break;
+            }
+        }
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
+        let made_up = match key.content.has_same() {
+            true => None,
+            false => relate(&key.pattern, &key.pattern).1,
+        };
+        let judged = match made_up.filter(|text| is_own(&self.matcher, text)) {
+            Some(text) => (self.judge)(id, &text, value),
+            None => {
+                let fits = key.content.check(value);
+                let fits = fits.and_then(|()| key.bounds.check(key.data, value));
+                fits.map_err(|misfit| misfit.to_string())
+            }
+        };
+        judged.map_err(|refusal| vec![refusal])
+    }
+
+    fn fits(&mut self, index: usize, listed: &[&str], value: &Value<'_>) {
+        let key = &self.schema.keys[index];
         let (own, at) = (key.pattern.text(), value.span().into());
         let Some(whole) = whole(value) else {
-            return self.fail(at, own, form_of(&key.content));
+            return self.fail(at, own, form_of(key));
         };
         self.tried += 1;
-        if let Err(misfit) = key.content.check(&whole) {
-            self.fail(at, own, format!("the value does not fit: {misfit}"));
+        if let Err(refusals) = self.judged(index, listed, &whole) {
+            self.fail(at, own, format!("the value does not fit: {}", refusals.join("; ")));
         }
     }
 
-    fn is_refused(&mut self, key: &Key, case: &Value<'_>) {
+    fn is_refused(&mut self, index: usize, listed: &[&str], case: &Value<'_>) {
+        let key = &self.schema.keys[index];
         let (own, at) = (key.pattern.text(), Span::from(case.span()));
         let part = |name: &str| case.get_ref().as_table().and_then(|table| table.get(name));
         let because = part("because").and_then(|because| because.get_ref().as_str());
@@ -184,14 +260,16 @@ impl<'s> Trial<'s> {
             return self.fail(at, own, format!("no such part of a case: `{}`", name.get_ref()));
         }
         let Some(whole) = whole(value) else {
-            return self.fail(at, own, form_of(&key.content));
+            return self.fail(at, own, form_of(key));
         };
         self.tried += 1;
-        match key.content.check(&whole) {
+        match self.judged(index, listed, &whole) {
             Ok(()) => self.fail(at, own, format!("the value fits, and should not: {because}")),
-            Err(misfit) if misfit.to_string().contains(because) => {}
-            Err(misfit) => {
-                self.fail(at, own, format!("refused by \"{misfit}\", which lacks \"{because}\""));
+            Err(refusals) if refusals.iter().any(|refusal| refusal.contains(because)) => {}
+            Err(refusals) => {
+                let refusals = refusals.join("; ");
+                let message = format!("refused by \"{refusals}\", which lacks \"{because}\"");
+                self.fail(at, own, message);
             }
         }
     }
@@ -202,8 +280,8 @@ fn quoted(text: &str) -> String {
 }
 
 /// How the values of a key are written.
-fn form_of(content: &Content) -> String {
-    format!("a value of this key must be {}", expected_form(content))
+fn form_of(key: &Key) -> String {
+    format!("a value of this key must be {}", expected_form(key.data, &key.content))
 }
 
 /// A whole value as examples write it: a text, items, or names and values.
@@ -243,10 +321,14 @@ items = "uint"
 ttl   = "1h"
 "#;
 
+    fn tried(schema: &Schema, cases: &str) -> Result<CaseResults, (Span, String)> {
+        try_cases(schema, cases, &mut |id, key, value| by_shape(schema, id, key, value))
+    }
+
     /// The findings, as `line: pattern: message`.
     fn told(cases: &str) -> Vec<String> {
         let schema = crate::check("shop.toml", SCHEMA.as_bytes()).schema.expect("sound");
-        let results = try_cases(&schema, cases).expect("TOML");
+        let results = tried(&schema, cases).expect("TOML");
         let line =
             |failure: &CaseFailure| cases[..failure.at.start as usize].matches('\n').count() + 1;
         let told = |failure: &CaseFailure| {
@@ -265,7 +347,7 @@ values     = [{ age = 3 }]
 not_values = [{ value = { age = "old" }, because = "whole number" }]
 "#;
         let schema = crate::check("shop.toml", SCHEMA.as_bytes()).schema.expect("sound");
-        let results = try_cases(&schema, cases).expect("TOML");
+        let results = tried(&schema, cases).expect("TOML");
         assert_eq!((results.tried, results.failures.len()), (6, 0), "{:?}", results.failures);
         assert_eq!(results.without_cases, ["cart:{id}".into()]);
     }
@@ -312,7 +394,7 @@ values = [{ age = 3 }]
 not_values = [{ value = { age = "x" }, because = "whole number" }]
 "#;
         let schema = crate::check("all.toml", schema.as_bytes()).schema.expect("sound");
-        let results = try_cases(&schema, cases).expect("TOML");
+        let results = tried(&schema, cases).expect("TOML");
         assert_eq!((results.tried, results.failures.len()), (11, 0), "{:?}", results.failures);
     }
 
@@ -365,7 +447,53 @@ not_values = [[1], { value = [1], because = "x", why = "y" }]
             ]
         );
         let schema = crate::check("shop.toml", SCHEMA.as_bytes()).schema.expect("sound");
-        let (at, error) = try_cases(&schema, "x = [").expect_err("no TOML");
+        let (at, error) = tried(&schema, "x = [").expect_err("no TOML");
         assert!(at.start >= 4 && !error.is_empty(), "{at:?} {error}");
+    }
+
+    #[test]
+    fn bounds_and_the_same_placeholder_are_judged_under_the_listed_keys() {
+        let schema = r#"
+[keyspace]
+name = "all"
+[key."text:{id}"]
+type     = "string"
+max_size = 4
+[key."set:{id}"]
+type        = "set"
+max_members = 2
+[key."list:{id}"]
+type    = "list"
+max_len = 2
+[key."user:{id:uint}"]
+type   = "hash"
+fields = { id = { type = "uint", same = "{id}" } }
+[key."other:{id:uint}"]
+type   = "hash"
+fields = { id = { type = "uint", same = "{id}" } }
+[key."any:{id}"]
+type = "any"
+"#;
+        let cases = r#"
+["text:{id}"]
+values     = ["abcd"]
+not_values = [{ value = "abcde", because = "max_size" }]
+["set:{id}"]
+values     = [[1, 2, 2]]
+not_values = [{ value = [1, 2, 3], because = "max_members" }]
+["list:{id}"]
+not_values = [{ value = [1, 2, 3], because = "of which 2 are kept" }]
+["user:{id:uint}"]
+keys       = ["user:7", "user:8"]
+values     = [{ id = 7 }, { id = 8 }]
+not_values = [{ value = { id = 9 }, because = "{id}" }]
+["other:{id:uint}"]
+values     = [{ id = 9 }]
+["any:{id}"]
+values = ["x", [1, 2], { a = 1 }]
+"#;
+        let schema = crate::check("all.toml", schema.as_bytes()).schema.expect("sound");
+        let results = tried(&schema, cases).expect("TOML");
+        assert_eq!((results.tried, results.failures.len()), (14, 0), "{:?}", results.failures);
     }
 }

@@ -37,7 +37,7 @@ pub use alert::{
     Alert, AlertComparison, AlertFigure, AlertUnit, DEFAULT_FOR, DEFAULT_OVER, DeclaredAlert,
     Severity, Threshold,
 };
-pub use cases::{CaseFailure, CaseResults, try_cases};
+pub use cases::{CaseFailure, CaseResults, Judge, by_shape, try_cases};
 pub use checks::{MAX_SHARING, RULES, check_together, conflicts, nearest_rule, rule};
 pub use decimal::{DECIMAL_EXPONENT_MAX, Decimal, DecimalParts, DecimalText};
 pub use derived::{Binding, Condition, Derived, Finds, Reference};

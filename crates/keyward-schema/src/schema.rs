@@ -15,6 +15,8 @@ use crate::settings::choice;
 use crate::shape::{Misfit, Object, Shape};
 use crate::sink::Sink;
 use crate::source::{Source, Span};
+use crate::units::size_in_words;
+use std::collections::BTreeSet;
 
 /// A keyspace: what one schema file declares.
 #[derive(Clone, Debug)]
@@ -478,10 +480,13 @@ impl Content {
                     member.check_under(names, name.as_bytes())?;
                     match value.parse() {
                         Ok(number) => score.check_score(number),
-                        Err(_) => Err(Misfit::unfit(score, "a number", value.as_bytes())),
+                        // In Redis's words, which a server refuses it by.
+                        Err(_) => Err(Misfit::new("is not a valid float")),
                     }
                 })
             }
+            // Nothing is said of what is in it.
+            (Content::Opaque, _) => Ok(()),
             _ => Err(Misfit::new("is not of the key's type")),
         }
     }
@@ -496,6 +501,49 @@ pub struct Bounds {
     pub max_members: Option<u64>,
     /// Bytes of a value.
     pub max_size: Option<u64>,
+}
+
+impl Bounds {
+    /// Whether a whole value of a key of this type stays as it is.
+    ///
+    /// # Errors
+    /// Says what is refused, or dropped.
+    pub fn check(&self, data: DataType, value: &ExampleValue) -> Result<(), Misfit> {
+        let beyond = |most: Option<u64>, count: usize| most.filter(|most| count as u64 > *most);
+        match value {
+            ExampleValue::Text(text) => match beyond(self.max_size, text.len()) {
+                Some(most) => {
+                    let (most, found) = (size_in_words(most), size_in_words(text.len() as u64));
+                    Err(Misfit::new(format!("may hold at most {most} (max_size), not {found}")))
+                }
+                None => Ok(()),
+            },
+            ExampleValue::Items(items) if data == DataType::Set => {
+                let members: BTreeSet<&str> = items.iter().map(|item| &**item).collect();
+                match beyond(self.max_members, members.len()) {
+                    Some(most) => Err(Misfit::new(format!(
+                        "may have at most {most} members (max_members), not {}",
+                        members.len()
+                    ))),
+                    None => Ok(()),
+                }
+            }
+            ExampleValue::Items(items) => dropped(beyond(self.max_len, items.len()), items.len()),
+            ExampleValue::Pairs(pairs) if data == DataType::Zset => {
+                dropped(beyond(self.max_members, pairs.len()), pairs.len())
+            }
+            // The entries of a stream come one by one.
+            ExampleValue::Pairs(_) => Ok(()),
+        }
+    }
+}
+
+/// What is said of a value of which so much is kept, where that is not all.
+fn dropped(kept: Option<u64>, count: usize) -> Result<(), Misfit> {
+    match kept {
+        Some(kept) => Err(Misfit::new(format!("has {count} elements, of which {kept} are kept"))),
+        None => Ok(()),
+    }
 }
 
 /// An example of a key.

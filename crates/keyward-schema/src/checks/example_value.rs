@@ -77,7 +77,7 @@ type = "zset"
 ttl = "1h"
 example = { key = "z", value = { a = "abc" } }
 "#,
-            r#"KW0702 4:32 in the example, the value must be a number, not "abc" [does not fit]"#,
+            "KW0702 4:32 in the example, the value is not a valid float [does not fit]",
         );
         check(
             r#"
@@ -137,5 +137,39 @@ example = { key = "j", value = """
 "#,
             "",
         );
+    }
+
+    #[test]
+    fn an_example_keeps_to_the_bounds_and_may_be_of_any_type() {
+        let key = |settings: &str| format!("[key.\"k:{{id}}\"]\nttl = \"1h\"\n{settings}\n");
+        check(
+            &key("type = \"string\"\nmax_size = 2\nexample = { key = \"k:1\", value = \"abc\" }"),
+            "KW0702 5:34 in the example, the value may hold at most 2 bytes (max_size), not 3 bytes [does not fit]",
+        );
+        check(
+            &key("type = \"set\"\nmax_members = 1\nexample = { key = \"k:1\", value = [1, 2] }"),
+            "KW0702 5:34 in the example, the value may have at most 1 members (max_members), not 2 [does not fit]",
+        );
+        check(
+            &key(
+                "type = \"zset\"\nmax_members = 1\nexample = { key = \"k:1\", value = { a = 1, b = 2 } }",
+            ),
+            "KW0702 5:34 in the example, the value has 2 elements, of which 1 are kept [does not fit]",
+        );
+        check(
+            &key("type = \"list\"\nmax_len = 1\nexample = { key = \"k:1\", value = [1, 2] }"),
+            "KW0702 5:34 in the example, the value has 2 elements, of which 1 are kept [does not fit]",
+        );
+        check(
+            &key("type = \"set\"\nmax_members = 1\nexample = { key = \"k:1\", value = [1, 1] }"),
+            "",
+        );
+        for value in ["\"x\"", "7", "[1, 2]", "{ a = 1 }"] {
+            let example = format!("type = \"any\"\nexample = {{ key = \"k:1\", value = {value} }}");
+            check(&key(&example), "");
+        }
+        let allowed =
+            "type = \"stream\"\nmax_len = 9\nexample = { key = \"k:1\", value = { a = 1 } }";
+        check(&key(allowed), "");
     }
 }

@@ -61,7 +61,7 @@ fn finish_one(
         report.push(misplaced_setting::not_derived("max_fanout", entry.name_at));
     }
     let alerts = alert::read(table, Watched::Key { expect }, report);
-    let example = example::read(draft, report);
+    let example = example::read(draft, bounds, report);
     let sink = sink::read(draft, is_kept, (secret, &secret_placeholders), report);
     let (lifetime, derived) = (lifetime?, derived?);
     let mut content = complete_content(draft.content.as_ref()?, derived.as_ref(), drafts);

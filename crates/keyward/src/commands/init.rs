@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use keyward_docs::editor;
+use keyward_schema::Kind;
 use serde_json::json;
 
 use crate::Answer;
@@ -24,6 +25,12 @@ const EMPTY: &str = include_str!("init/empty.toml");
 
 /// The line of both that is replaced by the keyspace's own name.
 const NAME_LINE: &str = "name    = \"shop\"\n";
+
+/// The line of the starter that is replaced by what placeholders may be.
+const KINDS_LINE: &str = "# (kinds)\n";
+
+/// The most characters of a line of comments.
+const COMMENT_WIDTH: usize = 76;
 
 /// Write a commented schema to begin with
 ///
@@ -94,6 +101,7 @@ impl Init {
     /// The new file's text.
     fn text(&self, included: &[&library::Entry]) -> String {
         let text = if self.empty || !self.with.is_empty() { EMPTY } else { STARTER };
+        let text = &text.replace(KINDS_LINE, &kinds());
         let text = match self.name() {
             // JSON's texts are TOML's.
             Some(name) => text.replace(NAME_LINE, &format!("name    = {}\n", json!(name))),
@@ -133,6 +141,26 @@ impl Init {
     }
 }
 
+/// What placeholders may be, as lines of comments.
+fn kinds() -> String {
+    let kinds = Kind::NAMES.iter().filter(|name| **name != "rest");
+    let kinds = kinds.copied().collect::<Vec<_>>().join(", ");
+    let words = format!(
+        "{kinds}, text(a-z0-9,32) (an alphabet, a length, or both), a|b (one of these words), or \
+         rest (anything, colons too; once in a pattern, anywhere)."
+    );
+    let mut lines = String::new();
+    let mut line = "#".to_owned();
+    for word in words.split(' ') {
+        if line.len() + 1 + word.len() > COMMENT_WIDTH {
+            lines += &format!("{line}\n");
+            "#".clone_into(&mut line);
+        }
+        line += &format!(" {word}");
+    }
+    lines + &line + "\n"
+}
+
 /// The names of the library, for messages.
 fn names() -> String {
     library::LIBRARY.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
@@ -170,6 +198,20 @@ mod tests {
             assert_eq!(starter.lines().next(), Some(&*format!("#:schema ./{EDITOR_FILE_NAME}")));
             assert_eq!(starter.matches(NAME_LINE).count(), 1);
             assert_eq!(starter.matches("[keyspace]\n").count(), 1);
+        }
+    }
+
+    #[test]
+    fn the_starter_tells_every_kind_of_placeholder() {
+        assert_eq!(STARTER.matches(KINDS_LINE).count(), 1);
+        let kinds = kinds();
+        for name in Kind::NAMES {
+            assert!(kinds.replace(',', " ").contains(&format!(" {name} ")), "{name}: {kinds}");
+        }
+        assert!(kinds.lines().all(|line| line.len() <= COMMENT_WIDTH), "{kinds}");
+        // Each stands where it is said to.
+        for kind in ["rest", "text(a-z0-9,32)", "a|b"] {
+            assert!(keyward_schema::Pattern::parse(&format!("x-{{v:{kind}}}-y")).is_ok(), "{kind}");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! `keyward test`: what a schema is to accept and to refuse, tried.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use keyward_schema::{MAX_FILE_BYTES, Source, try_cases};
+use keyward_engine::WriteTrial;
+use keyward_schema::{ExampleValue, KeyId, MAX_FILE_BYTES, Source, by_shape, escape, try_cases};
 use serde_json::json;
 
 use super::{Format, counted};
@@ -15,7 +17,8 @@ use crate::terminal::Terminal;
 /// Try keys and values on a schema
 ///
 /// CASES is a TOML file: for each pattern keys that belong to it, keys that do not and why,
-/// values that fit, and values that do not with a part of what the refusal must say. Exits
+/// values that fit, and values that do not with a part of what the refusal must say. Values are
+/// written as a server would take them, under the keys that are listed for the pattern. Exits
 /// with 0 if all come out so; with 1 if one does not, or with --complete if a pattern has no
 /// cases; with 2 if a file cannot be read or is not sound.
 #[derive(Args, Debug)]
@@ -53,7 +56,23 @@ impl TestCases {
             bail!("{name} is larger than {MAX_FILE_BYTES} bytes");
         }
         let source = Source::new(&name, &text);
-        let results = match try_cases(&schema, &text) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        let mut trial = WriteTrial::new(schema.clone(), now_us);
+        let mut judge = |id: KeyId, key: &[u8], value: &ExampleValue| {
+            let is_empty = match value {
+                ExampleValue::Text(_) => false,
+                ExampleValue::Items(items) => items.is_empty(),
+                ExampleValue::Pairs(pairs) => pairs.is_empty(),
+            };
+            if is_empty {
+                // No command writes a row that is empty.
+                by_shape(&schema, id, key, value)?;
+                return Err("is empty, and no row is".to_owned());
+            }
+            trial.write(id, key, value).map_err(|line| escape(&line).into_owned())
+        };
+        let results = match try_cases(&schema, &text, &mut judge) {
             Ok(results) => results,
             Err((at, message)) => {
                 let place = source.position(at.start);
