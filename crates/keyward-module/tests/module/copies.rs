@@ -31,7 +31,16 @@ fn write(served: &mut Served) {
     ] {
         served.call(command);
     }
+    // Many that end at about the same time, some by a look at them.
+    for id in 100..140 {
+        served.call(&format!("HSET user:{id} status active plan gold email m{id} seen {id}"));
+        served.call(&format!("SET user:{id}:note hi"));
+        served.call(&format!("PEXPIRE user:{id} {}", 10 + id % 7));
+        served.call(&format!("HGET user:{} plan", id - 3));
+    }
     wait_until(|| served.call("EXISTS user:4 by_email:d") == "0");
+    wait_until(|| served.call("ZCARD seen") == "1");
+    served.check(&[("SCARD active:gold", "1"), ("EXISTS by_email:m120 user:120:note", "0")]);
 }
 
 fn digest(client: &mut Client) -> String {
