@@ -100,7 +100,8 @@ fn the_append_only_file_loads_without_the_module_and_has_plain_commands_in_units
     let text = aof_text(&directory);
     assert!(!text.to_lowercase().contains("keyward"), "{text}");
     // What followed from the end of a row is in one unit with it.
-    let unit = text.split("MULTI").find(|unit| unit.contains("UNLINK user:4"));
+    let ends = |unit: &&str| unit.contains("UNLINK user:4 ") || unit.contains("DEL user:4 ");
+    let unit = text.split("MULTI").find(ends);
     let unit = unit.unwrap_or_else(|| panic!("{text}"));
     let (unit, _) = unit.split_once("EXEC").expect("it ends");
     assert!(unit.contains("DEL by_email:d") && unit.contains("SREM active:gold 4"), "{unit}");
