@@ -18,6 +18,7 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use crate::entries::Keyward;
+use crate::filter::REFUSE;
 
 /// What entries return.
 pub(crate) const OK: c_int = 0;
@@ -347,7 +348,7 @@ impl Run {
     fn format(self) -> &'static CStr {
         match self {
             Run::Client => c"!0ECv",
-            Run::Own => c"!Ev",
+            Run::Own => c"!0Ev",
             Run::Read => c"Ev",
         }
     }
@@ -1013,6 +1014,11 @@ extern "C" fn filter_entry<E: Entries>(filter: Raw) {
     });
     if !done {
         guarded((), E::panicked);
+        guarded((), || {
+            let text = b"SCHEMA Keyward failed; see the server's log";
+            let words: [&[u8]; 3] = [REFUSE.as_bytes(), text, b""];
+            Filtered { raw: filter, life: PhantomData }.replace_all(words.into_iter());
+        });
     }
 }
 

@@ -133,14 +133,15 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
             return true;
         }
     };
-    if let Some(command) = command
-        && let Some(text) = refused_across(ctx, state, command, args)
-    {
+    let book = state.book(ctx.db());
+    let across = command.and_then(|command| refused_across(ctx, state, command, args));
+    let of_fields = || book.as_ref().and_then(|book| refused_field_lifetime(book, args));
+    if let Some(text) = across.or_else(of_fields) {
         state.figures.refused.add();
         ctx.send_error(&text);
         return true;
     }
-    let outcome = match state.book(ctx.db()) {
+    let outcome = match book {
         None => Outcome::Replied(ctx.call_named(Run::Client, args.at(0), argv.from(1))),
         Some(book) => judge(ctx, state, &book, (route, command), (args, argv)),
     };
@@ -239,8 +240,8 @@ impl Call<'_> {
                 ctx.send_bytes(&bytes);
             }
             Outcome::Refused(refusal) => {
-                // Redis's own error comes first where the type of a row decides it.
-                if let Some(error) = wrong_type(ctx, self.command, self.args) {
+                // Redis's own error comes first, where a look at the row tells it.
+                if let Some(error) = own_error(ctx, self.command, self.args) {
                     return ctx.send_error(error);
                 }
                 tell(self.state, ctx.db(), &refusal, true);
@@ -284,11 +285,39 @@ fn refused_across(
     Some(format!("SCHEMA {name} into database {to}, the keyspace {keyspace}, is not judged here"))
 }
 
-/// Redis's own error, if the first key of a command is of another type than it is for.
-fn wrong_type(ctx: Ctx<'_>, command: Option<&Command>, args: Args<'_>) -> Option<&'static str> {
+/// Why a command is refused that gives fields of a governed hash lifetimes of their own: what
+/// follows from their end would not be carried out.
+fn refused_field_lifetime(book: &RuleBook, args: Args<'_>) -> Option<String> {
+    let is_named = |names: &[&str]| names.iter().any(|name| args::is(args.at(0), name));
+    let gives = match () {
+        () if is_named(&["HEXPIRE", "HPEXPIRE", "HEXPIREAT", "HPEXPIREAT"]) => true,
+        () if is_named(&["HSETEX", "HGETEX"]) => {
+            let options = args.iter().take_while(|word| !args::is(word, "FIELDS"));
+            let names_time = |word: &[u8]| {
+                ["EX", "PX", "EXAT", "PXAT"].iter().any(|option| args::is(word, option))
+            };
+            options.skip(2).any(names_time)
+        }
+        () => false,
+    };
+    let key = args.get(1).filter(|_| gives)?;
+    let pattern = book.schema().key(book.table_of(key)?).pattern.text();
+    let key = key.escape_ascii();
+    Some(format!("SCHEMA {key}: fields of {pattern} have no lifetime of their own here"))
+}
+
+/// Redis's own error, if the first key of a command is of another type than it is for, or is not
+/// there where it has to be.
+fn own_error(ctx: Ctx<'_>, command: Option<&Command>, args: Args<'_>) -> Option<&'static str> {
+    use CommandId::{LSet, MSet, MSetNx, PSetEx, Rename, RenameNx, Set, SetEx, SetNx};
     use keyward_commands::Group;
     let command = command?;
+    let key = command.keys_in(args).next()?;
+    let Some(row) = ctx.look(args.at(key.index)) else {
+        return matches!(command.id, Rename | RenameNx | LSet).then_some("ERR no such key");
+    };
     let wanted = match command.group {
+        _ if matches!(command.id, Set | SetEx | PSetEx | SetNx | MSet | MSetNx) => return None,
         Group::String | Group::Bitmap | Group::HyperLogLog => Kind::Text,
         Group::List => Kind::List,
         Group::Set => Kind::Set,
@@ -297,17 +326,6 @@ fn wrong_type(ctx: Ctx<'_>, command: Option<&Command>, args: Args<'_>) -> Option
         Group::Stream => Kind::Stream,
         _ => return None,
     };
-    let replaces = matches!(
-        command.id,
-        CommandId::Set
-            | CommandId::SetEx
-            | CommandId::PSetEx
-            | CommandId::SetNx
-            | CommandId::MSet
-            | CommandId::MSetNx
-    );
-    let key = command.keys_in(args).next().filter(|_| !replaces)?;
-    let row = ctx.look(args.at(key.index))?;
     (row.kind() != wanted)
         .then_some("WRONGTYPE Operation against a key holding the wrong kind of value")
 }

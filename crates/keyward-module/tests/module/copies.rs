@@ -31,7 +31,16 @@ fn write(served: &mut Served) {
     ] {
         served.call(command);
     }
+    // Many that end at about the same time, some by a look at them.
+    for id in 100..140 {
+        served.call(&format!("HSET user:{id} status active plan gold email m{id} seen {id}"));
+        served.call(&format!("SET user:{id}:note hi"));
+        served.call(&format!("PEXPIRE user:{id} {}", 10 + id % 7));
+        served.call(&format!("HGET user:{} plan", id - 3));
+    }
     wait_until(|| served.call("EXISTS user:4 by_email:d") == "0");
+    wait_until(|| served.call("ZCARD seen") == "1");
+    served.check(&[("SCARD active:gold", "1"), ("EXISTS by_email:m120 user:120:note", "0")]);
 }
 
 fn digest(client: &mut Client) -> String {
@@ -91,7 +100,8 @@ fn the_append_only_file_loads_without_the_module_and_has_plain_commands_in_units
     let text = aof_text(&directory);
     assert!(!text.to_lowercase().contains("keyward"), "{text}");
     // What followed from the end of a row is in one unit with it.
-    let unit = text.split("MULTI").find(|unit| unit.contains("UNLINK user:4"));
+    let ends = |unit: &&str| unit.contains("UNLINK user:4 ") || unit.contains("DEL user:4 ");
+    let unit = text.split("MULTI").find(ends);
     let unit = unit.unwrap_or_else(|| panic!("{text}"));
     let (unit, _) = unit.split_once("EXEC").expect("it ends");
     assert!(unit.contains("DEL by_email:d") && unit.contains("SREM active:gold 4"), "{unit}");

@@ -209,6 +209,15 @@ fn commands_newer_than_the_table_are_judged_by_what_they_did() {
         ),
         ("HGET user:1 plan", "gold"),
         ("HSETEX user:1 FIELDS 1 plan free", "1"),
+        (
+            "HSETEX user:1 EX 5 FIELDS 1 plan gold",
+            "-SCHEMA user:1: fields of user:{id:uint} have no lifetime of their own here",
+        ),
+        (
+            "HEXPIRE user:1 5 FIELDS 1 plan",
+            "-SCHEMA user:1: fields of user:{id:uint} have no lifetime of their own here",
+        ),
+        ("HTTL user:1 FIELDS 1 plan", "-1"),
         ("SMEMBERS active:free", "1"),
     ]);
 }

@@ -20,7 +20,13 @@ pub(crate) fn module() -> String {
     module.display().to_string()
 }
 
+/// The variable that names another server than Valkey.
+const PROGRAM: &str = "KEYWARD_MODULE_SERVER";
+
 pub(crate) fn valkey() -> PathBuf {
+    if let Some(program) = std::env::var_os(PROGRAM) {
+        return program.into();
+    }
     installed_valkey().unwrap_or_else(|error| panic!("{error}"))
 }
 
