@@ -4,6 +4,7 @@ mod access;
 mod alerts;
 mod browser;
 mod chromium;
+mod crowds;
 mod dashboard;
 mod documented;
 mod grafana;
