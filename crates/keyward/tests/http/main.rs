@@ -7,6 +7,7 @@ mod chromium;
 mod crowds;
 mod dashboard;
 mod documented;
+mod following;
 mod grafana;
 mod metrics;
 mod prometheus;
