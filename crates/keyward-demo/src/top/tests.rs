@@ -115,7 +115,7 @@ fn a_screen_is_never_overrun() {
 #[test]
 fn details_are_of_a_pattern_that_the_filter_shows() {
     let mut top = table();
-    "/cart".chars().for_each(|sign| drop(top.press(Key::Text(sign))));
+    "/cart".chars().for_each(|sign| assert_eq!(top.press(Key::Text(sign)), Wish::GoOn));
     top.press(Key::Enter);
     top.press(Key::Enter);
     assert_eq!(top.detailed(), Some((0, "shop", "cart:{id}")));
@@ -131,11 +131,11 @@ fn details_can_be_scrolled_to_their_end() {
     let screen = Some(Screen { columns: 80, rows: 24 });
     let drawn = top.draw("here", screen);
     assert!(drawn.contains("keys") && !drawn.contains("line 19"), "{drawn}");
-    (0..20).for_each(|_| drop(top.press(Key::Text(' '))));
+    (0..20).for_each(|_| assert_eq!(top.press(Key::Text(' ')), Wish::GoOn));
     let drawn = top.draw("here", screen);
     assert!(drawn.contains("line 19") && !drawn.contains("line 1\n"), "{drawn}");
     assert_eq!(drawn.lines().count(), 24, "{drawn}");
-    (0..40).for_each(|_| drop(top.press(Key::Text('b'))));
+    (0..40).for_each(|_| assert_eq!(top.press(Key::Text('b')), Wish::GoOn));
     assert!(top.draw("here", screen).contains("(shop, database 0)"), "back at the beginning");
 }
 
