@@ -128,7 +128,9 @@ fn health_needs_no_host() {
             assert_eq!(page.status, 200, "{path} {version}: {page:?}");
         }
         // Names that disagree are no missing name.
-        let two = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n");
+        let two = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n"
+        );
         assert_eq!(exchange(shop.http, two.as_bytes()).status, 421, "{path}");
     }
     let page = exchange(shop.http, b"GET /metrics HTTP/1.0\r\n\r\n");

@@ -9,6 +9,7 @@ mod dashboard;
 mod documented;
 mod following;
 mod grafana;
+mod living;
 mod metrics;
 mod prometheus;
 mod views;
