@@ -152,7 +152,7 @@ fn patterns_that_differ_at_their_ends_are_told_apart_and_keyspaces_where_there_a
     let other = Pattern { keyspace: "social".to_owned(), ..of("email") };
     top.take(vec![of("email"), other], Instant::now());
     let drawn = top.draw("here", Some(Screen { columns: 120, rows: 24 }));
-    assert!(drawn.contains("keyspace") && drawn.contains("social  customer:{"), "{drawn}");
+    assert!(drawn.contains("keyspace") && drawn.contains("social    customer:{"), "{drawn}");
 }
 
 #[test]

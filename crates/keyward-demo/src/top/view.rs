@@ -148,7 +148,7 @@ impl Top {
         let names = self.rows.iter().map(|row| escape(&row.pattern.keyspace).chars().count());
         let first = self.rows.first().map(|row| &row.pattern.keyspace);
         let is_one = self.rows.iter().all(|row| Some(&row.pattern.keyspace) == first);
-        let width = names.max().unwrap_or(0).min(KEYSPACE_COLUMNS_MAX) + 2;
+        let width = names.max().unwrap_or(0).clamp("keyspace".len(), KEYSPACE_COLUMNS_MAX) + 2;
         match is_one || name_columns < width + PATTERN_COLUMNS_MIN / 2 {
             true => 0,
             false => width,

@@ -19,15 +19,24 @@ export function listen(made, event, handler) {
  *  changes when it has to be made anew, and a function that makes it. */
 export function keep(made, items) {
   made.wanted = items;
+  pending++;
   return made;
+}
+
+/** How many elements have children that were only told of: where there is none, none is looked for. */
+let pending = 0;
+
+function taken(node) {
+  const items = node.wanted;
+  node.wanted = null;
+  pending--;
+  return items;
 }
 
 /** Makes the children that were only told of. */
 function settled(node) {
-  if (node.wanted) {
-    node.replaceChildren(...node.wanted.map((item) => marked(item.make(), item)));
-    node.wanted = null;
-  } else for (const child of node.childNodes) settled(child);
+  if (node.wanted) node.replaceChildren(...taken(node).map((item) => marked(item.make(), item)));
+  else if (pending > 0) for (let child = node.firstChild; child; child = child.nextSibling) settled(child);
   return node;
 }
 
@@ -45,6 +54,8 @@ let present = [];
 export function update(place, nodes) {
   present = [document.activeElement, getSelection()?.anchorNode].filter((node) => node && place.contains(node));
   show(place, nodes);
+  // Of what was made and never shown.
+  pending = 0;
 }
 
 function show(place, nodes) {
@@ -88,7 +99,7 @@ function patched(old, wanted) {
   for (const [event, handler] of Object.entries(handlers.get(wanted) ?? {})) listen(old, event, handler);
   if (told.has(wanted)) told.set(old, told.get(wanted));
   if (wanted.key !== undefined) old.key = wanted.key;
-  if (wanted.wanted) showKept(old, wanted.wanted);
+  if (wanted.wanted) showKept(old, taken(wanted));
   else show(old, [...wanted.childNodes]);
   return old;
 }
