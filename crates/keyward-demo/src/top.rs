@@ -14,6 +14,10 @@ use std::time::{Duration, Instant};
 
 /// Points of a pattern's rates that are kept.
 const POINTS_MAX: usize = 120;
+/// Lines of the figures of one pattern.
+const FIGURE_LINES: usize = 14;
+/// Lines by which details are scrolled.
+const PAGE_LINES: usize = 8;
 
 /// What the table can be sorted by, in the order of its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +143,8 @@ pub struct Top {
     /// The database, keyspace and pattern that are chosen.
     chosen: Option<(usize, String, String)>,
     is_detailed: bool,
+    /// Lines of the details that are scrolled past.
+    scrolled: usize,
     /// What the schema says of the chosen pattern.
     facts: Vec<(String, Vec<String>)>,
 }
@@ -155,6 +161,7 @@ impl Top {
             is_typing: false,
             chosen: None,
             is_detailed: false,
+            scrolled: 0,
             facts: Vec::new(),
         }
     }
@@ -210,8 +217,19 @@ impl Top {
             Key::Up | Key::Text('k') => self.step(false),
             Key::Down | Key::Text('j') => self.step(true),
             Key::Enter => {
+                // What the filter hides is not what somebody looks at.
+                if self.place(&self.shown()).is_none() {
+                    self.chosen = self.shown().first().map(|row| row.pattern.identity());
+                }
+                self.leave();
                 self.is_detailed = self.chosen.is_some();
-                self.facts.clear();
+            }
+            Key::Text(' ') if self.is_detailed => {
+                let facts: usize = self.facts.iter().map(|(_, lines)| 2 + lines.len()).sum();
+                self.scrolled = (self.scrolled + PAGE_LINES).min(FIGURE_LINES + facts);
+            }
+            Key::Text('b') if self.is_detailed => {
+                self.scrolled = self.scrolled.saturating_sub(PAGE_LINES);
             }
             Key::Left | Key::Right => self.sort_by(self.sort.beside(key == Key::Right)),
             Key::Text('r') => self.is_up = !self.is_up,
@@ -223,6 +241,7 @@ impl Top {
 
     fn leave(&mut self) {
         self.is_detailed = false;
+        self.scrolled = 0;
         self.facts.clear();
     }
 
@@ -242,6 +261,7 @@ impl Top {
         let chosen = shown.get(next).map(|row| row.pattern.identity());
         if chosen != self.chosen {
             self.facts.clear();
+            self.scrolled = 0;
         }
         self.chosen = chosen;
     }

@@ -206,6 +206,7 @@ fn pattern(past: &History, id: usize, row: &TableRow<'_>) -> Value {
         "reasons": reasons,
         "reads_rate": last.map_or(0.0, |point| point.reads),
         "writes_rate": last.map_or(0.0, |point| point.writes),
+        "misses_rate": past.misses_of(id),
         "growth": growth,
         "spark": thinned(&points),
     })

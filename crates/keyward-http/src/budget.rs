@@ -6,13 +6,13 @@
 //! around in an arena of its own.
 //! Invariant: texts take no more than [`BYTES_MAX`] together, one that is larger by itself aside.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of all texts that are kept or being sent.
 const BYTES_MAX: usize = 5 << 20;
 /// How long somebody waits for others to be done.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// How often those who are slow are looked for meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -55,42 +55,55 @@ impl Budget {
         text
     }
 
-    fn keep(&self, kind: Kind, text: String) {
+    /// Keeps the memory of a text for the next one of its kind.
+    pub(crate) fn keep(&self, kind: Kind, text: String) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = spare.get_mut(kind as usize) {
             *place = Some(text);
         }
     }
 
-    /// Has a text count, once there is room; nothing if others take too long. `hurry` sends
-    /// somebody away who is slow.
+    /// Has a text count if there is room for it; gives it back if not.
     pub(crate) fn take(
         self: &Arc<Budget>,
         kind: Kind,
-        text: String,
-        hurry: impl Fn(),
-    ) -> Option<Arc<Text>> {
+        mut text: String,
+    ) -> Result<Arc<Text>, String> {
+        // What grew by doubling takes no more than it needs, and a little for the next one.
+        text.shrink_to(text.len() + text.len() / 16);
         let bytes = text.capacity();
-        let mut used = self.room(bytes, hurry)?;
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if !fits(*used, bytes) {
+            return Err(text);
+        }
         *used += bytes;
         drop(used);
-        Some(Arc::new(Text { text, kind, bytes, of: Arc::clone(self) }))
+        Ok(Arc::new(Text { text, kind, bytes, of: Arc::clone(self) }))
     }
 
-    /// Waits until there is room for a text that is to be made.
-    pub(crate) fn room(&self, bytes: usize, hurry: impl Fn()) -> Option<MutexGuard<'_, usize>> {
-        let until = Instant::now() + PATIENCE;
+    /// Whether there is room for a text that is to be made.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        fits(*self.used.lock().unwrap_or_else(PoisonError::into_inner), bytes)
+    }
+
+    /// Waits until there is room; whether there is. `hurry` sends those away who are slow.
+    /// Whoever waits here holds nothing that others need.
+    pub(crate) fn wait(&self, bytes: usize, until: Instant, hurry: impl Fn()) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        while *used > 0 && *used + bytes > BYTES_MAX {
+        while !fits(*used, bytes) {
             if Instant::now() >= until {
-                return None;
+                return false;
             }
             hurry();
             let waited = self.freed.wait_timeout(used, LOOK_EVERY);
             used = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        Some(used)
+        Instant::now() < until
     }
+}
+
+fn fits(used: usize, bytes: usize) -> bool {
+    used == 0 || used + bytes <= BYTES_MAX
 }
 
 impl Drop for Text {
@@ -99,7 +112,7 @@ impl Drop for Text {
         *used = used.saturating_sub(self.bytes);
         drop(used);
         self.of.keep(self.kind, std::mem::take(&mut self.text));
-        self.of.freed.notify_one();
+        self.of.freed.notify_all();
     }
 }
 
@@ -110,16 +123,32 @@ mod tests {
     #[test]
     fn texts_wait_for_one_another_and_a_large_one_is_alone() {
         let budget: Arc<Budget> = Arc::default();
-        let take = |bytes: usize| budget.take(Kind::Other, "x".repeat(bytes), || ());
+        let take = |bytes: usize| budget.take(Kind::Other, "x".repeat(bytes)).ok();
         let large = take(BYTES_MAX * 2).expect("it is alone");
         assert!(take(10).is_none(), "there is no room");
         drop(large);
         let half = take(BYTES_MAX / 2).expect("there is room");
         let other = take(BYTES_MAX / 2).expect("there is room");
         assert!(take(1).is_none(), "there is no room");
+        let soon = Instant::now() + Duration::from_millis(50);
+        assert!(!budget.wait(1, soon, || ()), "nobody is done");
+        let waiting = std::thread::spawn({
+            let budget = Arc::clone(&budget);
+            move || budget.wait(1, Instant::now() + Duration::from_secs(60), || ())
+        });
         drop(half);
+        assert!(waiting.join().expect("no panic"), "somebody is done");
         assert!(take(1).is_some(), "there is room again");
         drop(other);
         assert_eq!(*budget.used.lock().expect("nobody panicked"), 0);
+    }
+
+    #[test]
+    fn a_text_takes_little_more_than_it_has() {
+        let budget: Arc<Budget> = Arc::default();
+        let mut text = String::with_capacity(1 << 20);
+        text.push_str(&"x".repeat(1000));
+        let text = budget.take(Kind::Metrics, text).expect("there is room");
+        assert!((1000..2000).contains(&text.bytes), "{}", text.bytes);
     }
 }

@@ -14,6 +14,7 @@ const ASSETS: &[Asset] = &[
     ("/assets/views.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/views.js")),
     ("/assets/charts.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/charts.js")),
     ("/assets/expiry.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/expiry.js")),
+    ("/assets/patch.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/patch.js")),
     ("/assets/plan.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/plan.js")),
     ("/assets/text.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/text.js")),
     ("/assets/style.css", "text/css; charset=utf-8", include_bytes!("dashboard/style.css")),

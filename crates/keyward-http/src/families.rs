@@ -86,7 +86,7 @@ families! {
     MasterLastIo, "redis_master_last_io_seconds_ago", Gauge, MASTER, "Seconds since a replica last heard its primary.";
     MasterSync, "redis_master_sync_in_progress", Gauge, MASTER, "Whether a replica is being sent everything.";
     SlaveReplOffset, "redis_slave_repl_offset", Gauge, MASTER, "How far a replica has followed the stream of changes.";
-    ReplicationLag, "redis_replication_lag_seconds", Gauge, &[], "The greatest lag of all replicas; on a replica, seconds since it last heard its primary.";
+    ReplicationLag, "redis_replication_lag_seconds", Gauge, &[], "The greatest lag of all replicas; on a replica, seconds that it is behind its primary, or without a link.";
     SlowlogLength, "redis_slowlog_length", Gauge, &[], "Entries of the slow log.";
     SlowlogLast, "redis_slowlog_last_id", Gauge, &[], "The number of its newest entry.";
     LastSlow, "redis_last_slow_execution_duration_seconds", Gauge, &[], "How long the newest entry took.";
@@ -138,7 +138,7 @@ pattern_figures! {
     EvictableBytes, "keyward_pattern_evictable_bytes", Gauge, 1.0, "Those that may be evicted.";
     Expected, "keyward_pattern_expected_keys", Gauge, 1.0, "How many keys the schema expects (expect), where it says so.";
     Expiring, "keyward_pattern_expiring_keys", Gauge, 1.0, "Keys of a pattern that have a lifetime.";
-    RemainingMs, "keyward_pattern_remaining_lifetime_seconds", Gauge, 1000.0, "How long those have left on average.";
+    RemainingMs, "keyward_pattern_remaining_lifetime_seconds", Gauge, 1000.0, "How long those have left on average; absent where there are none.";
     Hits, "keyward_pattern_hits_total", Counter, 1.0, "Reads that found their key.";
     Misses, "keyward_pattern_misses_total", Counter, 1.0, "Reads that did not.";
     Reads, "keyward_pattern_reads_total", Counter, 1.0, "Reads, of both kinds.";

@@ -34,8 +34,10 @@ struct Samples {
     generation: u64,
     /// Oldest first; each has a point for every table.
     rows: VecDeque<Box<[Point]>>,
-    /// What was counted at the last one, and when.
-    last: Vec<(u64, u64)>,
+    /// What was counted at the last one, and when: reads, writes, misses.
+    last: Vec<[u64; 3]>,
+    /// Misses a second between the last two.
+    misses: Vec<f32>,
     last_ns: u64,
 }
 
@@ -78,7 +80,7 @@ impl History {
             false => now.saturating_sub(before) as f32 / seconds,
         };
         let point = |(at, row): (usize, &crate::metrics::TableRow<'_>)| {
-            let (reads, writes) = samples.last.get(at).copied().unwrap_or_default();
+            let [reads, writes, _] = samples.last.get(at).copied().unwrap_or_default();
             Point {
                 keys: row.figure(PatternFigure::Keys) as f32,
                 bytes: row.figure(PatternFigure::Bytes) as f32,
@@ -88,9 +90,15 @@ impl History {
         };
         let points: Box<[Point]> = tables.iter().enumerate().map(point).collect();
         let counted = |row: &crate::metrics::TableRow<'_>| {
-            (row.figure(PatternFigure::Reads), row.figure(PatternFigure::Writes))
+            [PatternFigure::Reads, PatternFigure::Writes, PatternFigure::Misses]
+                .map(|figure| row.figure(figure))
         };
-        samples.last = tables.iter().map(counted).collect();
+        let last: Vec<[u64; 3]> = tables.iter().map(counted).collect();
+        let missed = |(at, [.., now]): (usize, &[u64; 3])| {
+            rate(*now, samples.last.get(at).map_or(0, |[.., before]| *before))
+        };
+        let misses = last.iter().enumerate().map(missed).collect();
+        (samples.last, samples.misses) = (last, misses);
         samples.last_ns = reading.at_ns;
         let row_bytes = size_of::<Point>() * tables.len().max(1);
         let most = SAMPLES_MAX.min(BYTES_MAX / row_bytes).max(2);
@@ -98,6 +106,12 @@ impl History {
         while samples.rows.len() > most {
             samples.rows.pop_front();
         }
+    }
+
+    /// Misses of a table a second, lately.
+    pub(crate) fn misses_of(&self, table: usize) -> f32 {
+        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.misses.get(table).copied().unwrap_or(0.0)
     }
 
     /// The points of a table, oldest first.
@@ -125,6 +139,7 @@ mod tests {
                     let mut words = [0; PatternFigure::COUNT];
                     words[PatternFigure::Keys as usize] = step;
                     words[PatternFigure::Reads as usize] = step * 10;
+                    words[PatternFigure::Misses as usize] = step * 4;
                     writer.words(&words);
                     writer.words(&[0; 2 * Reason::COUNT]);
                 }
@@ -138,5 +153,6 @@ mod tests {
         let last = points.last().expect("there are some");
         assert_eq!((last.keys, last.reads, last.writes), (999.0, 5.0, 0.0));
         assert!(history.of(2).is_empty());
+        assert_eq!((history.misses_of(1), history.misses_of(2)), (2.0, 0.0));
     }
 }

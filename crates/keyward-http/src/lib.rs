@@ -44,6 +44,7 @@ mod reference;
 mod request;
 mod response;
 mod server;
+mod texts;
 mod visit;
 
 pub use access::Hosts;

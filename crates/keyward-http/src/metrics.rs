@@ -152,10 +152,10 @@ fn replication(out: &mut Exposition, info: &Info<'_>) {
     one(out, Id::ReplicationLag, replication_lag(info));
 }
 
-/// The greatest lag of all replicas; of a replica, how long it has not heard its primary.
+/// The greatest lag of all replicas; of a replica, how far it is behind its primary.
 pub(crate) fn replication_lag(info: &Info<'_>) -> Option<f64> {
     if info.text("role") == "slave" {
-        return info.number("master_last_io_seconds_ago").filter(|seconds| *seconds >= 0.0);
+        return Some(info.number("replica_lag_s").unwrap_or(0.0));
     }
     let replicas = info.beginning("Replication", "slave");
     replicas.filter_map(|(_, parts)| parts.number("lag")).reduce(f64::max)
@@ -320,6 +320,8 @@ fn patterns(out: &mut Exposition, tables: &[TableRow<'_>]) {
         for row in tables {
             let word = match figure {
                 PatternFigure::Expected => row.expected,
+                // Of none there is no average.
+                PatternFigure::RemainingMs if row.figure(PatternFigure::Expiring) == 0 => None,
                 figure => Some(row.figure(*figure)),
             };
             if let Some(word) = word {
@@ -380,12 +382,13 @@ mod tests {
     fn a_replica_tells_of_its_link() {
         let text = rendered(
             "# Replication\r\nrole:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6379\r\n\
-             master_link_status:down\r\nmaster_last_io_seconds_ago:7\r\n\
-             master_sync_in_progress:0\r\nslave_repl_offset:5\r\nslave_read_only:1\r\n",
+             master_link_status:down\r\nmaster_last_io_seconds_ago:-1\r\n\
+             master_sync_in_progress:0\r\nslave_repl_offset:5\r\nslave_read_only:1\r\n\
+             # Keyward\r\nreplica_lag_s:7\r\n",
         );
         for line in [
             "redis_master_link_up{master_host=\"10.0.0.1\",master_port=\"6379\"} 0",
-            "redis_master_last_io_seconds_ago{master_host=\"10.0.0.1\",master_port=\"6379\"} 7",
+            "redis_master_last_io_seconds_ago{master_host=\"10.0.0.1\",master_port=\"6379\"} -1",
             "redis_slave_info{master_host=\"10.0.0.1\",master_port=\"6379\",read_only=\"1\"} 1",
             "redis_replication_lag_seconds 7",
         ] {

@@ -114,6 +114,11 @@ impl Request {
             && all("sec-fetch-site").all(|(_, site)| site == "same-origin" || site == "none")
     }
 
+    /// Whether a header is there, whatever it says.
+    pub(crate) fn has_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|(it, _)| it.eq_ignore_ascii_case(name))
+    }
+
     /// A header's value; `None` if it is not there, or there twice with different values.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(it, _)| it.eq_ignore_ascii_case(name));

@@ -7,8 +7,8 @@ use crate::access::{Credentials, Guard, Hosts};
 use crate::alerts::AlertLog;
 use crate::api::{self, Asked, Proposal};
 use crate::board::{Board, Reading};
-use crate::budget::{Budget, Kind, Text};
-use crate::connections::{Connections, Phase, Seat};
+use crate::budget::{Kind, Text};
+use crate::connections::{Connections, Moved, Phase, Seat};
 use crate::dashboard;
 use crate::exposition;
 use crate::history::History;
@@ -16,6 +16,7 @@ use crate::info::Info;
 use crate::metrics;
 use crate::request::{Inbox, Method, NoRequest, Request};
 use crate::response::{Body, Response, Status};
+use crate::texts::{Texts, no_figures};
 use crate::visit::{REPLY_MAX, Visit};
 use keyward_resp::Frame;
 use std::io::{self, Write};
@@ -69,25 +70,14 @@ struct Shared {
     guard: Guard,
     history: Arc<History>,
     alerts: Arc<AlertLog>,
-    /// Locked while figures are made into a text: one at a time.
-    last: Mutex<Last>,
-    /// Locked while the server is asked something and its replies are made into a text.
+    texts: Texts,
+    /// Locked while the server is asked something and its replies are made into a text. Nobody
+    /// who has it waits for room.
     visiting: Mutex<()>,
     /// Locked while a schema is planned: one at a time.
     planning: Mutex<()>,
-    budget: Arc<Budget>,
     connections: Arc<Connections>,
     must_stop: AtomicBool,
-}
-
-/// The last texts of figures, and when those were published.
-#[derive(Default)]
-struct Last {
-    metrics: Option<(u64, Arc<Text>)>,
-    metrics_bytes: usize,
-    /// The last figures, whose memory is used again.
-    reading: Option<Reading>,
-    overview: Option<(u64, Arc<Text>)>,
 }
 
 /// A running HTTP server. It ends when this is dropped.
@@ -126,10 +116,9 @@ impl Http {
             guard: Guard::default(),
             history,
             alerts,
-            last: Mutex::default(),
+            texts: Texts::default(),
             visiting: Mutex::default(),
             planning: Mutex::default(),
-            budget: Arc::default(),
             connections: Arc::default(),
             must_stop: AtomicBool::new(false),
         });
@@ -217,9 +206,16 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, seat: &Seat, shared: &Shared) 
         }
         let (response, is_head, is_kept) = match request {
             Ok(request) => {
-                let is_kept = request.is_kept && count < REQUESTS_MAX && !seat.is_extra;
+                if !is_of_health(&request.path) && !move_up(seat) {
+                    let response = Response::text(Status::Unavailable, "too many connections");
+                    let _ = response.send(&mut stream, request.is_head(), false);
+                    return;
+                }
+                // Who asks much leaves its place to who has none.
+                let has_place = !seat.is_extra() && !shared.connections.has_queue();
+                let is_kept = request.is_kept && count < REQUESTS_MAX && has_place;
                 let mut upload = Upload { inbox: &mut inbox, stream: &mut stream, is_read: false };
-                let response = respond(&request, peer, seat, shared, &mut upload);
+                let response = respond(&request, peer, shared, &mut upload);
                 // What was not read would be taken for the next request.
                 let has_rest = matches!(request.method, Method::Post { .. }) && !upload.is_read;
                 (response, request.is_head(), is_kept && !has_rest)
@@ -233,6 +229,29 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, seat: &Seat, shared: &Shared) 
             return;
         }
     }
+}
+
+/// Whether a path is served on every place.
+fn is_of_health(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz")
+}
+
+/// Has a connection wait for one of the places where anything may be asked; whether it has one.
+fn move_up(seat: &Seat) -> bool {
+    if !seat.is_extra() {
+        return true;
+    }
+    if !seat.enter(Phase::Queueing) {
+        return false;
+    }
+    for _ in 0..SEAT_TRIES {
+        match seat.move_up() {
+            Moved::Up => return seat.enter(Phase::Working),
+            Moved::Away => return false,
+            Moved::Not => std::thread::sleep(SEAT_PAUSE),
+        }
+    }
+    false
 }
 
 /// What comes behind the head of a request.
@@ -275,11 +294,12 @@ impl Write for Paced<'_> {
 fn respond(
     request: &Request,
     peer: SocketAddr,
-    seat: &Seat,
     shared: &Shared,
     upload: &mut Upload<'_>,
 ) -> Response {
-    if !shared.settings.hosts.admits(request.header("host")) {
+    // Whoever looks at a server's health may not know its name, and learns nothing else.
+    let is_nameless = is_of_health(&request.path) && !request.has_header("host");
+    if !is_nameless && !shared.settings.hosts.admits(request.header("host")) {
         return Response::text(
             Status::Misdirected,
             "this server is not called so: http-hosts lists its names",
@@ -288,7 +308,6 @@ fn respond(
     match request.path.as_str() {
         "/healthz" => Response::text(Status::Ok, "ok"),
         "/readyz" => ready(shared),
-        _ if seat.is_extra => Response::text(Status::Unavailable, "too many connections"),
         path => match allowed(request, peer, shared) {
             Ok(who) => {
                 let shown = match request.method {
@@ -349,7 +368,11 @@ fn posted(
     let proposal = Proposal::read(&upload.read(body_bytes)?);
     let proposal = proposal.ok_or_else(|| Response::refusal(Status::BadRequest))?;
     let call = |commands: &[&[&[u8]]]| visit(commands, who, PLAN_MAX, shared);
-    let text = counted(Kind::Other, api::plan(&proposal, &call)?, shared)?;
+    let planned = api::plan(&proposal, &call)?;
+    // A plan is made once: it waits for room as it is.
+    let text = shared.texts.made(&|| shared.connections.hurry(), || {
+        Ok(shared.texts.counted(Kind::Other, planned.clone()))
+    })?;
     Ok(Response { status: Status::Ok, content_type: "application/json", body: Body::Text(text) })
 }
 
@@ -396,10 +419,6 @@ fn lines(shared: &Shared) -> Result<String, Response> {
     shared.board.text(|| shared.server.wake()).ok_or_else(no_figures)
 }
 
-fn no_figures() -> Response {
-    Response::text(Status::Unavailable, "there are no figures yet")
-}
-
 /// Whether clients are served: rows are loaded, and a replica has its primary.
 fn ready(shared: &Shared) -> Response {
     let Ok(text) = lines(shared) else {
@@ -413,64 +432,30 @@ fn ready(shared: &Shared) -> Response {
     }
 }
 
-/// Has a text count until it is sent.
-fn counted(kind: Kind, text: String, shared: &Shared) -> Result<Arc<Text>, Response> {
-    let taken = shared.budget.take(kind, text, || shared.connections.hurry());
-    taken.ok_or_else(too_much)
-}
-
-fn too_much() -> Response {
-    Response::text(Status::Unavailable, "too much is being sent")
-}
-
-/// The newest figures, in the memory of those before.
-fn fresh<'l>(last: &'l mut Option<Reading>, shared: &Shared) -> Result<&'l Reading, Response> {
-    let words = last.take().map(|reading| reading.words).unwrap_or_default();
-    let reading = shared.board.last_in(words).ok_or_else(no_figures)?;
-    Ok(last.insert(reading))
-}
-
-/// What Prometheus scrapes. Those who ask at the same time are given the same.
+/// What Prometheus scrapes.
 fn figures(shared: &Shared) -> Result<Response, Response> {
-    let mut last = shared.last.lock().unwrap_or_else(PoisonError::into_inner);
-    let last = &mut *last;
-    let reading = fresh(&mut last.reading, shared)?;
-    let is_known = |known: &&(u64, Arc<Text>)| known.0 == reading.at_ns && reading.age < SECOND;
-    let text = match last.metrics.as_ref().filter(is_known) {
-        Some((_, text)) => Arc::clone(text),
-        None => {
-            last.metrics = None;
-            let room = shared.budget.room(last.metrics_bytes, || shared.connections.hurry());
-            drop(room.ok_or_else(too_much)?);
-            let mut process = String::from("# CPU\r\n");
-            shared.server.processor_time(&mut process);
-            let empty = shared.budget.empty(Kind::Metrics);
-            let text = metrics::render(reading, &process, empty);
-            let text = counted(Kind::Metrics, text, shared)?;
-            last.metrics_bytes = text.bytes;
-            last.metrics = Some((reading.at_ns, Arc::clone(&text)));
-            text
-        }
-    };
+    let text = of_figures(Kind::Metrics, shared, &|reading, empty| {
+        let mut process = String::from("# CPU\r\n");
+        shared.server.processor_time(&mut process);
+        metrics::render(reading, &process, empty)
+    })?;
     let (content_type, body) = (exposition::CONTENT_TYPE, Body::Text(text));
     Ok(Response { status: Status::Ok, content_type, body })
 }
 
-/// What every view of the dashboard begins with, shared in the same way.
+/// What every view of the dashboard begins with.
 fn overview(shared: &Shared) -> Result<Arc<Text>, Response> {
-    let mut last = shared.last.lock().unwrap_or_else(PoisonError::into_inner);
-    let last = &mut *last;
-    let reading = fresh(&mut last.reading, shared)?;
-    let is_known = |known: &&(u64, Arc<Text>)| known.0 == reading.at_ns && reading.age < SECOND;
-    if let Some((_, text)) = last.overview.as_ref().filter(is_known) {
-        return Ok(Arc::clone(text));
-    }
-    last.overview = None;
-    let empty = shared.budget.empty(Kind::Overview);
-    let text = api::overview(reading, &shared.history, empty);
-    let text = counted(Kind::Overview, text, shared)?;
-    last.overview = Some((reading.at_ns, Arc::clone(&text)));
-    Ok(text)
+    of_figures(Kind::Overview, shared, &|reading, empty| {
+        api::overview(reading, &shared.history, empty)
+    })
+}
+
+fn of_figures(
+    kind: Kind,
+    shared: &Shared,
+    render: &dyn Fn(&Reading, String) -> String,
+) -> Result<Arc<Text>, Response> {
+    shared.texts.of_figures(kind, &shared.board, &|| shared.connections.hurry(), render)
 }
 
 /// Whatever else the dashboard asks.
@@ -480,13 +465,12 @@ fn asked(
     who: Option<&Credentials>,
     shared: &Shared,
 ) -> Result<Arc<Text>, Response> {
-    let _one_at_a_time = shared.visiting.lock().unwrap_or_else(PoisonError::into_inner);
-    let reading = shared.board.last().ok_or_else(no_figures)?;
-    let call = |commands: &[&[&[u8]]]| visit(commands, who, REPLY_MAX, shared);
-    let (history, alerts) = (&shared.history, &shared.alerts);
-    let asked = Asked { reading: &reading, history, alerts, call: &call };
-    counted(Kind::Other, api::answer(&asked, path, &request.query)?, shared)
+    shared.texts.made(&|| shared.connections.hurry(), || {
+        let _one_at_a_time = shared.visiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = shared.board.last().ok_or_else(no_figures)?;
+        let call = |commands: &[&[&[u8]]]| visit(commands, who, REPLY_MAX, shared);
+        let (history, alerts) = (&shared.history, &shared.alerts);
+        let asked = Asked { reading: &reading, history, alerts, call: &call };
+        Ok(shared.texts.counted(Kind::Other, api::answer(&asked, path, &request.query)?))
+    })
 }
-
-/// Figures that are older are told with their age anew.
-const SECOND: Duration = Duration::from_secs(1);

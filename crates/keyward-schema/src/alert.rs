@@ -13,6 +13,9 @@ use std::fmt;
 pub const DEFAULT_FOR: Duration = Duration::from_ms(60_000);
 /// The time over which ratios and counts of events are, unless the schema says.
 pub const DEFAULT_OVER: Duration = Duration::from_ms(300_000);
+/// The shortest such time: Prometheus scrapes no more often than every few seconds, and growth
+/// needs two samples.
+pub(crate) const MIN_OVER: Duration = Duration::from_ms(60_000);
 /// The longest such time.
 pub(crate) const MAX_OVER: Duration = Duration::from_ms(3_600_000);
 
@@ -108,7 +111,7 @@ alert_figures! {
     Expired, "expired", keyspace: [Count], key: [Count], true, "Keys whose time was over.";
     Clients, "clients", keyspace: [Count], key: [], false, "Clients that are connected to the server.";
     SlowCommands, "slow_commands", keyspace: [Count], key: [], true, "Commands that came into the server's slow log.";
-    ReplicaLag, "replica_lag", keyspace: [Time], key: [], false, "The greatest lag of the server's replicas; on a replica, how long it has not heard its primary.";
+    ReplicaLag, "replica_lag", keyspace: [Time], key: [], false, "The greatest lag of the server's replicas; on a replica, how far it is behind its primary, or since when there is no link.";
 }
 
 /// Which way a figure must lie for somebody to be told.

@@ -389,7 +389,7 @@ settings! {
     Alert {
         "when": Form::Text, &[], "The comparison: `<`, `<=`, `>` or `>=`, and a share, a count, an amount of memory or a time.", "\"< 70%\"";
         "for": Form::Duration, &[], "How long it must hold before somebody is told. `1m` unless given.", "\"10m\"";
-        "over": Form::Duration, &[], "Over which time ratios and events are counted, up to `1h`. `5m` unless given.", "\"15m\"";
+        "over": Form::Duration, &[], "Over which time ratios and events are counted, from `1m` to `1h`. `5m` unless given.", "\"15m\"";
         "severity": Form::Choice(crate::alert::Severity::NAMES), &[], "How much it matters. `warning` unless given.", "\"critical\"";
         "say": Form::Text, &[], "A sentence for who is told: why it matters, what to do.", "\"Raise the lifetime.\"";
     }

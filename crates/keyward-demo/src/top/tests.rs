@@ -113,6 +113,49 @@ fn a_screen_is_never_overrun() {
 }
 
 #[test]
+fn details_are_of_a_pattern_that_the_filter_shows() {
+    let mut top = table();
+    "/cart".chars().for_each(|sign| assert_eq!(top.press(Key::Text(sign)), Wish::GoOn));
+    top.press(Key::Enter);
+    top.press(Key::Enter);
+    assert_eq!(top.detailed(), Some((0, "shop", "cart:{id}")));
+    let drawn = top.draw("here", Some(Screen { columns: 80, rows: 24 }));
+    assert!(drawn.contains("(shop, database 0)"), "{drawn}");
+}
+
+#[test]
+fn details_can_be_scrolled_to_their_end() {
+    let mut top = table();
+    top.press(Key::Enter);
+    top.tell((0..20).map(|at| (format!("Fact {at}"), vec![format!("line {at}")])).collect());
+    let screen = Some(Screen { columns: 80, rows: 24 });
+    let drawn = top.draw("here", screen);
+    assert!(drawn.contains("keys") && !drawn.contains("line 19"), "{drawn}");
+    (0..20).for_each(|_| assert_eq!(top.press(Key::Text(' ')), Wish::GoOn));
+    let drawn = top.draw("here", screen);
+    assert!(drawn.contains("line 19") && !drawn.contains("line 1\n"), "{drawn}");
+    assert_eq!(drawn.lines().count(), 24, "{drawn}");
+    (0..40).for_each(|_| assert_eq!(top.press(Key::Text('b')), Wish::GoOn));
+    assert!(top.draw("here", screen).contains("(shop, database 0)"), "back at the beginning");
+}
+
+#[test]
+fn patterns_that_differ_at_their_ends_are_told_apart_and_keyspaces_where_there_are_several() {
+    let mut top = Top::new(Column::Pattern, "");
+    let long = "customer:{customer_id:uuid}:settings:notifications:";
+    let of = |end: &str| pattern(&format!("{long}{end}"), 1, 0, 0);
+    top.take(vec![of("email"), of("phone")], Instant::now());
+    let screen = Some(Screen { columns: 80, rows: 24 });
+    let drawn = top.draw("here", screen);
+    assert!(drawn.contains("ns:email ") && drawn.contains("ns:phone "), "{drawn}");
+    assert!(!drawn.contains("keyspace"), "{drawn}");
+    let other = Pattern { keyspace: "social".to_owned(), ..of("email") };
+    top.take(vec![of("email"), other], Instant::now());
+    let drawn = top.draw("here", Some(Screen { columns: 120, rows: 24 }));
+    assert!(drawn.contains("keyspace") && drawn.contains("social    customer:{"), "{drawn}");
+}
+
+#[test]
 fn lines_of_info_are_read() {
     let text = "# Patterns\r\ndb1_keyspace0:keyspace=social,bytes=1\r\n\
         db14_pattern0:pattern=a,b={id},keys=4,bytes=32,expected=9,expires=2,avg_ttl=500,\

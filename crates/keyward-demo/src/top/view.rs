@@ -9,6 +9,8 @@ use keyward_schema::{escape, size_in_words};
 const COLUMNS: usize = 120;
 /// How narrow the column of patterns may become before others go.
 const PATTERN_COLUMNS_MIN: usize = 24;
+/// How wide the column of keyspaces may become.
+const KEYSPACE_COLUMNS_MAX: usize = 18;
 /// Bars of a line over time, lowest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -48,7 +50,12 @@ impl Top {
             text.push('\n');
         }
         let room = if screen.is_some() { size.rows.saturating_sub(2) } else { usize::MAX };
-        for line in lines.into_iter().take(room) {
+        // The last lines can be reached, and nothing behind them.
+        let first = match self.is_detailed && screen.is_some() {
+            true => self.scrolled.min(lines.len().saturating_sub(room)),
+            false => 0,
+        };
+        for line in lines.into_iter().skip(first).take(room) {
             text.push_str(&line);
             text.push('\n');
         }
@@ -80,7 +87,9 @@ impl Top {
             (true, ..) => {
                 format!("filter: {}_  Enter keeps it, Escape clears it", escape(&self.filter))
             }
-            (_, true, _) => "↑↓ another pattern  Escape the table  q back".to_owned(),
+            (_, true, _) => {
+                "↑↓ another pattern  Space, b scroll  Escape the table  q back".to_owned()
+            }
             (_, _, true) => {
                 "↑↓ choose  ←→ sort by  r reverse  Enter detail  / filter  q end".to_owned()
             }
@@ -104,7 +113,13 @@ impl Top {
             (true, false) => "↓",
             (false, _) => "",
         };
-        let mut head = padded(&format!("pattern{}", arrow(Column::Pattern)), name_columns);
+        let keyspace_columns = self.keyspace_columns(name_columns);
+        let mut head = String::new();
+        if keyspace_columns > 0 {
+            head.push_str(&padded("keyspace", keyspace_columns));
+        }
+        let rest = name_columns - keyspace_columns;
+        head.push_str(&padded(&format!("pattern{}", arrow(Column::Pattern)), rest));
         for (column, title, width) in &columns {
             head.push_str(&format!("{:>width$}", format!("{title}{}", arrow(*column))));
         }
@@ -113,7 +128,7 @@ impl Top {
         let at = self.place(shown).unwrap_or(0);
         let first = (at + 1).saturating_sub(room.max(1));
         for (place, row) in shown.iter().enumerate().skip(first).take(room) {
-            let mut line = padded(&name(row), name_columns);
+            let mut line = name_cell(row, keyspace_columns, name_columns);
             for (column, _, width) in &columns {
                 line.push_str(&format!("{:>width$}", cell(row, *column)));
             }
@@ -126,6 +141,18 @@ impl Top {
             lines.push(styled(style, &line));
         }
         lines
+    }
+
+    /// How wide the column of keyspaces is: none where there is only one, or no room for it.
+    fn keyspace_columns(&self, name_columns: usize) -> usize {
+        let names = self.rows.iter().map(|row| escape(&row.pattern.keyspace).chars().count());
+        let first = self.rows.first().map(|row| &row.pattern.keyspace);
+        let is_one = self.rows.iter().all(|row| Some(&row.pattern.keyspace) == first);
+        let width = names.max().unwrap_or(0).clamp("keyspace".len(), KEYSPACE_COLUMNS_MAX) + 2;
+        match is_one || name_columns < width + PATTERN_COLUMNS_MIN / 2 {
+            true => 0,
+            false => width,
+        }
     }
 
     fn detail(&self, row: &Row, size: Screen) -> Vec<String> {
@@ -229,6 +256,29 @@ fn bars(points: &[f64]) -> String {
         BARS[((share * 7.0).round() as usize).min(7)]
     };
     points.iter().rev().take(60).rev().map(bar).collect()
+}
+
+/// The first cells of a row: its keyspace, where there are several, and its pattern.
+fn name_cell(row: &Row, keyspace_columns: usize, columns: usize) -> String {
+    let mut cell = String::new();
+    if keyspace_columns > 0 {
+        cell.push_str(&padded(&escape(&row.pattern.keyspace), keyspace_columns));
+    }
+    let rest = columns - keyspace_columns;
+    cell.push_str(&padded(&shortened(&name(row), rest.saturating_sub(1)), rest));
+    cell
+}
+
+/// A text in so many columns, without its middle if it is longer: patterns often differ at
+/// their ends.
+fn shortened(text: &str, columns: usize) -> String {
+    let signs: Vec<char> = text.chars().collect();
+    if signs.len() <= columns || columns < 3 {
+        return cut(text, columns);
+    }
+    let behind = (columns - 1) / 2;
+    let (before, end) = (columns - 1 - behind, signs.len() - behind);
+    signs.iter().take(before).chain(&['…']).chain(signs.iter().skip(end)).collect()
 }
 
 /// A text in as many columns, at least one of them empty.

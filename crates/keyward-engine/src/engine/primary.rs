@@ -174,8 +174,11 @@ impl Shared {
     pub(crate) fn lose_link(&mut self, client: ClientId, now_ms: i64) {
         if let Some(primary) = self.primary.as_mut().filter(|it| it.client == Some(client)) {
             primary.client = None;
+            // A try that failed is not when the link went down.
+            if primary.is_up() {
+                primary.down_since_ms = now_ms;
+            }
             primary.stage = LinkStage::Connect;
-            primary.down_since_ms = now_ms;
             (primary.unit, primary.waiting) = (Vec::new(), Vec::new());
         }
     }

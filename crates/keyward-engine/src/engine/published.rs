@@ -194,6 +194,10 @@ impl Engine {
             u8::from(self.shared.changeover.is_some()),
             keys.schema_version(),
         );
+        if let Some(primary) = &self.shared.primary {
+            let ping_s = self.shared.tunables.replicating.ping_s;
+            let _ = write!(text, "replica_lag_s:{}\r\n", primary.lag_s(keys.now_ms(), ping_s));
+        }
         for (event, series) in &stats.latency.events {
             if let Some(last) = series.samples.back() {
                 let _ =

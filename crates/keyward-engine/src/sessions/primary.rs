@@ -75,6 +75,8 @@ pub(crate) struct Primary {
     pub(crate) heard_ms: i64,
     /// Since when there is no link; zero if there never was one.
     pub(crate) down_since_ms: i64,
+    /// Since when it is followed.
+    pub(crate) followed_since_ms: i64,
     /// When it was last told how far this server is.
     pub(crate) told_ms: i64,
     pub(crate) transfer: Transfer,
@@ -99,6 +101,7 @@ impl Primary {
             told: 0,
             heard_ms: now_ms,
             down_since_ms: 0,
+            followed_since_ms: now_ms,
             told_ms: 0,
             transfer: Transfer::default(),
             failures: 0,
@@ -109,5 +112,46 @@ impl Primary {
     /// Whether its stream is received.
     pub(crate) fn is_up(&self) -> bool {
         self.stage == LinkStage::Connected
+    }
+
+    /// How many seconds this server is behind: none while everything that came is applied,
+    /// unless nothing came for longer than PINGs are apart; without a link, since when.
+    pub(crate) fn lag_s(&self, now_ms: i64, ping_s: u64) -> u64 {
+        let seconds_since = |ms: i64| now_ms.saturating_sub(ms).max(0) as u64 / 1000;
+        if !self.is_up() {
+            return seconds_since(match self.down_since_ms {
+                0 => self.followed_since_ms,
+                since_ms => since_ms,
+            });
+        }
+        let silent_s = seconds_since(self.heard_ms);
+        let is_applied = self.unit.is_empty() && self.waiting.is_empty();
+        match is_applied && silent_s <= ping_s.saturating_add(1) {
+            true => 0,
+            false => silent_s,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_is_behind_by_what_is_not_applied_by_silence_and_without_a_link() {
+        let mut primary = Primary::new(b"10.0.0.1", 6379, 5_000);
+        assert_eq!(primary.lag_s(12_000, 10), 7, "there was no link since it is followed");
+        primary.stage = LinkStage::Connected;
+        primary.heard_ms = 20_000;
+        let silences = [(20_000, 0), (29_900, 0), (31_000, 0), (31_900, 0), (32_000, 12)];
+        for (now_ms, lag_s) in silences {
+            assert_eq!(primary.lag_s(now_ms, 10), lag_s, "at {now_ms}");
+        }
+        primary.waiting.push(b'*');
+        assert_eq!(primary.lag_s(23_000, 10), 3, "something that came is not applied");
+        primary.waiting.clear();
+        (primary.stage, primary.down_since_ms) = (LinkStage::Connect, 40_000);
+        assert_eq!((primary.lag_s(40_500, 10), primary.lag_s(99_000, 10)), (0, 59));
+        assert_eq!(primary.lag_s(0, 10), 0, "a clock that was set back");
     }
 }

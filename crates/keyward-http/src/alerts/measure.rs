@@ -91,7 +91,14 @@ impl Measure {
             let _ = write!(text, " / {}", per.promql(declared, window));
         }
         let threshold = &declared.alert.threshold;
-        format!("{text} {} {}", threshold.comparison.sign(), threshold.value)
+        let mut condition = format!("{text} {} {}", threshold.comparison.sign(), threshold.value);
+        if self.of.is_of_server() {
+            // Of the servers that serve the keyspace, not of every one that is scraped.
+            let (family, keyspace) = (Id::SchemaInfo.family().name, &declared.keyspace.name);
+            let keyspace = quoted(keyspace);
+            let _ = write!(condition, " and on (job, instance) {family}{{keyspace={keyspace}}}");
+        }
+        condition
     }
 
     /// The numbers that it is made of, now; `None` where there is nothing to measure.
@@ -125,11 +132,16 @@ impl Source {
         }
     }
 
+    /// Whether it is a figure of the whole server, which has no labels of its own.
+    pub(crate) fn is_of_server(self) -> bool {
+        matches!(self, Source::Server(_) | Source::ReplicaLag | Source::SlowCommands)
+    }
+
     /// The labels by which samples are chosen, with their values.
     pub(crate) fn labels(self, declared: &DeclaredAlert<'_>) -> Vec<(&'static str, String)> {
         let keyspace = ("keyspace", declared.keyspace.name.to_string());
         match (self, declared.pattern) {
-            (Source::Server(_) | Source::ReplicaLag | Source::SlowCommands, _) => Vec::new(),
+            (source, _) if source.is_of_server() => Vec::new(),
             (Source::MemoryLimit, _) | (_, None) => vec![keyspace],
             (_, Some(pattern)) => vec![keyspace, ("pattern", pattern.to_owned())],
         }

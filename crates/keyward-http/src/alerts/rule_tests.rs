@@ -1,11 +1,13 @@
 //! Tests of the rules, for `promtool test rules`.
 //!
 //! Owns three cases for each alert, made from its definition: figures beyond the threshold fire
-//! it after its time and not before, figures within it do not, and silence does not.
+//! it after its time and not before, figures within it do not, and silence does not. What is of
+//! the whole server is so of another one too, which does not serve the keyspace: it fires nothing.
 
 use super::measure::{Measure, Source, quoted};
 use super::name;
 use super::rules::{annotations, group, labels, scalar};
+use crate::families::Id;
 use keyward_schema::{AlertComparison, AlertUnit, DeclaredAlert, Schema};
 use std::fmt::Write as _;
 
@@ -86,6 +88,9 @@ fn write_case(text: &mut String, declared: &DeclaredAlert<'_>, case: Case) -> bo
     };
     let _ = writeln!(text, "- interval: 1m\n  input_series:");
     write_series(text, declared, measure.of, &series(of));
+    if measure.of.is_of_server() {
+        write_servers(text, declared, measure.of, &series(of));
+    }
     if let Some(per) = measure.per {
         write_series(text, declared, per, &series(base));
     }
@@ -110,6 +115,26 @@ fn write_series(text: &mut String, declared: &DeclaredAlert<'_>, source: Source,
         ["job=\"keyward\"", "instance=\"one\""].map(str::to_owned).into_iter().chain(own).collect();
     let series = format!("{}{{{}}}", source.family(), all.join(","));
     let _ = writeln!(text, "  - series: {}\n    values: {}", scalar(&series), scalar(values));
+}
+
+/// Two servers, of which the other one has the same figure and another keyspace.
+fn write_servers(text: &mut String, declared: &DeclaredAlert<'_>, source: Source, values: &str) {
+    let info = Id::SchemaInfo.family().name;
+    let other = format!("{} too", declared.keyspace.name);
+    let has = |instance: &str, keyspace: &str| {
+        let keyspace = quoted(keyspace);
+        format!(
+            "{info}{{job=\"keyward\",instance=\"{instance}\",db=\"db0\",keyspace={keyspace},mode=\"enforce\"}}"
+        )
+    };
+    let figure = format!("{}{{job=\"keyward\",instance=\"two\"}}", source.family());
+    for (series, values) in [
+        (has("one", &declared.keyspace.name), format!("1+0x{MINUTES}")),
+        (has("two", &other), format!("1+0x{MINUTES}")),
+        (figure, values.to_owned()),
+    ] {
+        let _ = writeln!(text, "  - series: {}\n    values: {}", scalar(&series), scalar(&values));
+    }
 }
 
 fn write_expectation(text: &mut String, declared: &DeclaredAlert<'_>, at_m: u64, fires: bool) {

@@ -10,7 +10,9 @@ use super::evaluation::Told;
 use keyward_tls::rustls::ClientConfig;
 use keyward_tls::{Client, ClientOptions, TlsError};
 use serde_json::{Value, json};
+use siphasher::sip::SipHasher13;
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
@@ -153,7 +155,8 @@ impl Destination {
             Some(200..=299) => Ok(()),
             Some(408 | 425 | 429) => Err(io::Error::other("it has no time").into()),
             Some(status @ 300..=499) => Err(Failure::Refused(status)),
-            status => Err(io::Error::other(format!("status {}", status.unwrap_or(0))).into()),
+            Some(status) => Err(io::Error::other(format!("status {status}")).into()),
+            None => Err(io::Error::other("what it replies is not HTTP").into()),
         }
     }
 }
@@ -281,7 +284,16 @@ fn alert(told: &Told) -> Value {
         "startsAt": time(told.since),
         "endsAt": told.until.map_or_else(|| "0001-01-01T00:00:00Z".to_owned(), time),
         "generatorURL": "",
+        "fingerprint": fingerprint(told),
     })
+}
+
+/// What tells an alert from others: the same as long as its labels are.
+fn fingerprint(told: &Told) -> String {
+    let mut hasher = SipHasher13::new();
+    (&told.name, told.severity.name(), told.db).hash(&mut hasher);
+    (&told.keyspace, &told.pattern).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 /// A time as RFC 3339 has it.
@@ -413,5 +425,29 @@ mod tests {
             second.contains("\"status\":\"resolved\"") && !second.contains("firing"),
             "{second}"
         );
+        let print = |text: &str| {
+            let (_, rest) = text.split_once("\"fingerprint\":\"").expect("it has one");
+            rest.split('"').next().expect("a text").to_owned()
+        };
+        assert_eq!(print(&first), print(&second), "by it the two are known to belong together");
+        let other = Told { pattern: Some("a".to_owned()), ..told() };
+        assert_ne!(print(&first), fingerprint(&other));
+    }
+
+    #[test]
+    fn what_is_not_http_is_told_as_that() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let to = Destination::new(&format!("http://{address}/"), None).expect("an address");
+        let sender = std::thread::spawn(move || to.send("{}"));
+        let (mut stream, _) = listener.accept().expect("somebody comes");
+        let _ = stream.read(&mut [0; 4096]);
+        stream.write_all(b"\x00\xff\r\n\r\n").expect("it hears");
+        match sender.join().expect("no panic") {
+            Err(Failure::Later(error)) => {
+                assert_eq!(error.to_string(), "what it replies is not HTTP");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

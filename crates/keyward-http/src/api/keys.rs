@@ -1,7 +1,7 @@
 //! A look at some keys of a pattern, and at what they hold.
 //!
 //! Owns which are shown, and how much of each. A look is made of commands of the user who asks
-//! (SCAN, TYPE, PTTL and a command that reads), so that rights are the server's, and such reads
+//! (SCAN, TYPE, PTTL, a command that reads and one that counts), so that rights are the server's, and such reads
 //! count. What the schema calls secret or personal is masked by the one place that decides that
 //! (`keyward_rules::Books`).
 //! Invariants: without a password nothing is shown; a key whose lifetime its reads renew is
@@ -15,8 +15,9 @@ use keyward_rules::{Books, REDACTED, RuleBook, Sender};
 use keyward_schema::{KeyId, Lifetime, Renew};
 use serde_json::{Value, json};
 
-/// Keys that are shown.
+/// Keys that are shown, and keys of which those are chosen that the user may read.
 const KEYS_MAX: usize = 10;
+const CANDIDATES_MAX: usize = 100;
 /// Steps of SCAN in which they are looked for, and how far each goes.
 const SCANS_MAX: usize = 40;
 const SCAN_COUNT: &[u8] = b"500";
@@ -32,18 +33,45 @@ struct Reader {
     rest: &'static [&'static [u8]],
     /// The command that would write it.
     write: &'static [u8],
+    /// The command that says how much it holds.
+    length: &'static [u8],
 }
 
 const READERS: &[Reader] = &[
-    Reader { data: "string", read: &[b"GETRANGE"], rest: &[b"0", b"299"], write: b"SET" },
-    Reader { data: "hash", read: &[b"HSCAN"], rest: &[b"0", b"COUNT", b"12"], write: b"HSET" },
-    Reader { data: "list", read: &[b"LRANGE"], rest: &[b"0", b"11"], write: b"RPUSH" },
-    Reader { data: "set", read: &[b"SSCAN"], rest: &[b"0", b"COUNT", b"12"], write: b"SADD" },
+    Reader {
+        data: "string",
+        read: &[b"GETRANGE"],
+        rest: &[b"0", b"299"],
+        write: b"SET",
+        length: b"STRLEN",
+    },
+    Reader {
+        data: "hash",
+        read: &[b"HSCAN"],
+        rest: &[b"0", b"COUNT", b"12"],
+        write: b"HSET",
+        length: b"HLEN",
+    },
+    Reader {
+        data: "list",
+        read: &[b"LRANGE"],
+        rest: &[b"0", b"11"],
+        write: b"RPUSH",
+        length: b"LLEN",
+    },
+    Reader {
+        data: "set",
+        read: &[b"SSCAN"],
+        rest: &[b"0", b"COUNT", b"12"],
+        write: b"SADD",
+        length: b"SCARD",
+    },
     Reader {
         data: "zset",
         read: &[b"ZRANGE"],
         rest: &[b"0", b"11", b"WITHSCORES"],
         write: b"ZADD",
+        length: b"ZCARD",
     },
 ];
 
@@ -66,31 +94,30 @@ pub(super) fn look(asked: &Asked<'_>, id: usize) -> Result<Value, Response> {
         asking.push(vec![b"PTTL", name]);
     }
     let replies = call(asked, &asking)?;
+    let (names, kinds) = readable(&names, replies.get(1..).unwrap_or_default())?;
     let is_renewed = matches!(
         &book.schema().key(key).lifetime,
         Lifetime::Renewed { renew: Renew::Access, .. }
             | Lifetime::By { renew: Some(Renew::Access), .. }
     );
-    let mut kinds = Vec::new();
-    for [kind, left] in replies.get(1..).unwrap_or_default().as_chunks::<2>().0 {
-        elements(kind)?;
-        kinds.push((text(kind), text(left).parse::<i64>().unwrap_or(-1)));
-    }
     let values = match is_renewed {
         true => Vec::new(),
         false => values(asked, &select, &names, &kinds)?,
     };
     let shown = names.iter().zip(&kinds).enumerate().map(|(at, (name, (kind, left)))| {
         let reader = READERS.iter().find(|reader| reader.data == kind);
-        let parts = match (reader, values.get(at)) {
-            (Some(reader), Some(reply)) => parts(mask, key, name, reader, reply),
-            _ => Vec::new(),
+        let (parts, length) = match (reader, values.get(at)) {
+            (Some(reader), Some([reply, length])) => {
+                (parts(mask, key, name, reader, reply), text(length).parse::<u64>().ok())
+            }
+            _ => (Vec::new(), None),
         };
         json!({
             "name": masked(mask, &[b"GET", name]).get(1).map(|name| cut(name)),
             "type": kind,
             "left": if *left < 0 { Value::Null } else { json!(*left as f64 / 1000.0) },
             "parts": parts,
+            "length": length,
         })
     });
     let why = match is_renewed {
@@ -103,6 +130,28 @@ pub(super) fn look(asked: &Asked<'_>, id: usize) -> Result<Value, Response> {
 fn call(asked: &Asked<'_>, commands: &[Vec<&[u8]>]) -> Result<Vec<Frame>, Response> {
     let commands: Vec<&[&[u8]]> = commands.iter().map(Vec::as_slice).collect();
     (asked.call)(&commands)
+}
+
+/// A key's type and how long it has left, in milliseconds.
+type KindAndLeft = (String, i64);
+
+/// The keys that the user may read, with what TYPE and PTTL say of them; an error if there are
+/// keys, and none that may be read.
+fn readable(
+    names: &[Vec<u8>],
+    replies: &[Frame],
+) -> Result<(Vec<Vec<u8>>, Vec<KindAndLeft>), Response> {
+    let pairs = replies.as_chunks::<2>().0;
+    let is_denied = |[kind, _]: &[Frame; 2]| matches!(kind, Frame::Error(_));
+    if let Some([kind, _]) = pairs.first().filter(|_| pairs.iter().all(is_denied)) {
+        elements(kind)?;
+    }
+    let found = names.iter().zip(pairs).filter(|(_, pair)| !is_denied(pair)).take(KEYS_MAX);
+    Ok(found
+        .map(|(name, [kind, left])| {
+            (name.clone(), (text(kind), text(left).parse::<i64>().unwrap_or(-1)))
+        })
+        .unzip())
 }
 
 /// Names of keys of a table, as SCAN finds them.
@@ -126,32 +175,37 @@ fn find(
             }
         }
         let next = next.as_bytes().unwrap_or_default().to_vec();
-        if next == b"0" || found.len() >= KEYS_MAX {
+        if next == b"0" || found.len() >= CANDIDATES_MAX {
             break;
         }
         cursor = next;
     }
-    found.truncate(KEYS_MAX);
+    found.truncate(CANDIDATES_MAX);
     Ok(found)
 }
 
-/// What the keys hold, as far as it is shown; a key of a type that is not is told as nothing.
+/// What the keys hold, as far as it is shown, and how much there is; a key of a type that is not
+/// shown is told as nothing.
 fn values(
     asked: &Asked<'_>,
     select: &[&[u8]],
     names: &[Vec<u8>],
-    kinds: &[(String, i64)],
-) -> Result<Vec<Frame>, Response> {
+    kinds: &[KindAndLeft],
+) -> Result<Vec<[Frame; 2]>, Response> {
     let mut asking: Vec<Vec<&[u8]>> = vec![select.to_vec()];
     for (name, (kind, _)) in names.iter().zip(kinds) {
         let reader = READERS.iter().find(|reader| reader.data == kind);
-        asking.push(match reader {
-            Some(reader) => [reader.read, &[name.as_slice()], reader.rest].concat(),
-            None => vec![b"TYPE", name],
-        });
+        let [read, length] = match reader {
+            Some(reader) => {
+                let read = [reader.read, &[name.as_slice()], reader.rest].concat();
+                [read, vec![reader.length, name]]
+            }
+            None => [vec![&b"TYPE"[..], name], vec![&b"TYPE"[..], name]],
+        };
+        asking.extend([read, length]);
     }
-    let mut replies = call(asked, &asking)?;
-    Ok(replies.split_off(1.min(replies.len())))
+    let replies = call(asked, &asking)?;
+    Ok(replies.get(1..).unwrap_or_default().as_chunks::<2>().0.to_vec())
 }
 
 /// The parts of a value, masked.
@@ -203,7 +257,9 @@ pub(super) fn masked(book: &RuleBook, words: &[&[u8]]) -> Vec<Vec<u8>> {
 /// As much of a text as is shown.
 fn cut(bytes: &[u8]) -> String {
     match bytes.split_at_checked(PART_BYTES_MAX) {
-        Some((start, rest)) if !rest.is_empty() => format!("{}…", String::from_utf8_lossy(start)),
+        Some((start, rest)) if !rest.is_empty() => {
+            format!("{}… ({} bytes)", String::from_utf8_lossy(start), bytes.len())
+        }
         _ => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
@@ -211,6 +267,26 @@ fn cut(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_that_the_user_may_not_read_are_left_out_and_none_is_an_error() {
+        let names = [b"a".to_vec(), b"b".to_vec()];
+        let denied = || Frame::Error(b"NOPERM no".to_vec());
+        let kind = || Frame::Simple(b"string".to_vec());
+        let left = || Frame::Integer(5000);
+        let replies = [denied(), denied(), kind(), left()];
+        let (found, kinds) = readable(&names, &replies).expect("one may be read");
+        assert_eq!(found, [b"b".to_vec()]);
+        assert_eq!(kinds, [("string".to_owned(), 5000)]);
+        assert!(readable(&names, &[denied(), denied(), denied(), denied()]).is_err());
+        assert!(readable(&[], &[]).is_ok_and(|(found, _)| found.is_empty()), "there is none");
+    }
+
+    #[test]
+    fn what_is_long_is_cut_and_its_length_told() {
+        assert_eq!(cut(&[b'x'; 300]), "x".repeat(300));
+        assert_eq!(cut(&[b'x'; 5000]), format!("{}… (5000 bytes)", "x".repeat(300)));
+    }
 
     #[test]
     fn secrets_are_masked_in_names_and_values() {

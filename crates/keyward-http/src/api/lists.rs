@@ -18,7 +18,7 @@ const CLIENTS_MAX: usize = 500;
 /// What is shown of them.
 const CLIENT_FIELDS: [&str; 8] = ["id", "addr", "name", "user", "cmd", "age", "idle", "tot-mem"];
 /// What is said instead of a reason that may hold personal data.
-pub(super) const MASKED: &str = "masked, since its keys are personal";
+pub(super) const MASKED: &str = "masked, since something of its keys is secret or personal";
 
 /// Whether what was wrong with a key of a pattern is not to be shown: something of it is
 /// personal, or nobody knows.

@@ -1,12 +1,12 @@
 // The dashboard: which view is shown, what it asks of the server, and when.
 
-import { told } from "./charts.js";
 import { endings } from "./expiry.js";
+import { told, update } from "./patch.js";
 import { planning } from "./plan.js";
 import * as views from "./views.js";
 import { element } from "./text.js";
 
-const EVERY_MS = 2000;
+const EVERY_MS = 2000, OLD_S = 4;
 const view = document.getElementById("view"), state = document.getElementById("state");
 const filter = document.getElementById("filter");
 const SORTED = { by: "Memory", isUp: false };
@@ -33,36 +33,38 @@ async function post(path, body) {
 }
 
 /** The last figures, and whether they do: for another order or filter nothing is asked. */
-let latest = null, isReused = false;
+let latest = null, isReused = false, isOfFigures = false;
 
 async function overview() {
+  isOfFigures = true;
   if (isReused && latest) return latest;
   const found = latest = await ask("overview");
+  found.received = Date.now();
   for (const it of found.patterns) it.address = addressOf(it);
   remember(found);
   return found;
 }
 
 /** What this page has seen itself in the last minute, by the address of each pattern. */
-const seen = [];
+const seen = [], SEEN_MAX = 31;
 
 function remember(found) {
   const at = performance.now();
   if (seen.length > 0 && at - seen[seen.length - 1].at < EVERY_MS / 2) return;
   seen.push({ at, by: new Map(found.patterns.map((it) => [it.address, [it.keys, it.bytes, it.hits + it.misses, it.writes]])) });
-  while (seen.length > 30) seen.shift();
+  while (seen.length > SEEN_MAX) seen.shift();
 }
 
 /** The server's samples of a pattern; before it has some, those of this page. */
 function past(it, history) {
-  if (history.samples.length > 4) return { ...history, title: "The last hour" };
+  if (history.samples.length > 4) return { ...history, slots: 1 + 3600 / history.every, title: "The last hour" };
   const own = seen.filter((one) => one.by.has(it.address)).map((one) => ({ at: one.at, figures: one.by.get(it.address) }));
   const samples = own.slice(1).map(({ at, figures }, index) => {
     const seconds = (at - own[index].at) / 1000, before = own[index].figures;
     return { keys: figures[0], bytes: figures[1], reads: Math.max(0, figures[2] - before[2]) / seconds, writes: Math.max(0, figures[3] - before[3]) / seconds };
   });
   if (samples.length === 0) samples.push({ keys: it.keys, bytes: it.bytes, reads: it.reads_rate, writes: it.writes_rate });
-  return { every: EVERY_MS / 1000, samples, title: "Since this page was opened" };
+  return { every: EVERY_MS / 1000, samples, slots: SEEN_MAX, title: "The last minute, as this page saw it" };
 }
 
 /** What each view needs. */
@@ -136,29 +138,48 @@ function readAddress() {
   sort = wanted ? { by: wanted.slice(1), isUp: wanted.startsWith("+") } : SORTED;
 }
 
+/** What is said above every view; nothing is said twice. */
+function say(text, style) {
+  if (state.textContent !== text) state.textContent = text;
+  state.className = style;
+}
+
+/** When figures were taken, if that is not now: a server that is busy with one command has none. */
+function aged() {
+  if (!latest || !isOfFigures || latest.age < OLD_S) return "";
+  const at = new Date(latest.received - latest.age * 1000).toLocaleTimeString([], { hour12: false });
+  return `The server is busy: figures of ${at}`;
+}
+
 async function show(mayReuse = false) {
   isReused = mayReuse === true;
+  isOfFigures = false;
   isShown = false;
   const turn = ++showing, begun = performance.now();
   const [, name, ...rest] = (location.hash || "#/memory").split("?")[0].split("/").map(decoded);
   const wanted = Object.hasOwn(VIEWS, name) ? name : "memory";
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === "#/" + wanted) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    const isIt = link.hash === "#/" + wanted, was = link.hasAttribute("aria-current");
+    if (isIt && !was) {
+      link.setAttribute("aria-current", "page");
+      // On a narrow screen the row of views is longer than it.
+      const row = link.parentElement;
+      row.scrollLeft = link.offsetLeft - row.offsetLeft - (row.clientWidth - link.offsetWidth) / 2;
+    } else if (!isIt) link.removeAttribute("aria-current");
   }
   try {
     const parts = await VIEWS[wanted](...rest);
     if (turn !== showing) return;
-    const focused = document.activeElement?.closest?.("th button")?.textContent;
-    // A form that is there stays as it is.
-    if (parts.length !== 1 || view.firstChild !== parts[0]) view.replaceChildren(...parts.filter((part) => part !== null));
+    const address = [wanted, ...rest].join("/");
+    if (view.dataset.address !== address) view.replaceChildren();
+    view.dataset.address = address;
+    update(view, parts.filter((part) => part !== null));
     performance.clearMeasures("shown");
     performance.measure("shown", { start: begun });
     tell();
-    if (focused) [...view.querySelectorAll("th button")].find((it) => it.textContent === focused)?.focus();
-    state.textContent = "";
+    say(aged(), "old");
   } catch (error) {
-    if (turn === showing) state.textContent = "The server does not answer: " + error.message;
+    if (turn === showing) say("The server does not answer: " + error.message, "");
   } finally {
     if (turn === showing) isShown = true;
   }

@@ -1,9 +1,10 @@
 // Drawings: sparklines, lines over time, the treemap, the graph of ties.
 
-import { bytes, count, drawn, element, shown } from "./text.js";
+import { keep, told } from "./patch.js";
+import { bytes, count, drawn, element, shown, time } from "./text.js";
 
-/** What a drawing says of a place, by its element: samples, how they are told, when they were. */
-export const told = new WeakMap();
+/** Tiles of the treemap; what is beyond is one more. */
+const TILES_MAX = 200;
 
 /** A line over time, as wide as it is let. */
 export function spark(values, title) {
@@ -11,17 +12,18 @@ export function spark(values, title) {
 }
 
 /** The same with its greatest value written above it. */
-export function chart(title, values, format, when) {
+export function chart(title, values, format, when, seconds) {
   const known = values.filter((value) => value !== null);
   const last = known.length > 0 ? format(known[known.length - 1]) : "–";
   const most = known.length > 0 ? format(Math.max(...known)) : "–";
   return element("figure", { class: "tile" },
     element("figcaption", {}, element("span", {}, title + " "), element("b", {}, last),
       element("span", {}, "most in this time " + most)),
-    known.length > 1 ? telling(plot(values, 600, 150, "chart", title), (share) => {
+    ...(known.length > 1 ? [telling(plot(values, 600, 150, "chart", title), (share) => {
       const at = Math.round(share * (values.length - 1));
       return values[at] === null ? "" : `${format(values[at])}\n${when(at, values.length)}`;
-    }) : element("p", { class: "soft" }, "The line begins with the second sample."));
+    }), element("div", { class: "scale soft" }, element("span", {}, time(seconds) + " ago"), element("span", {}, "now"))]
+      : [element("p", { class: "soft" }, "The line begins with the second sample.")]));
 }
 
 function telling(svg, tell) {
@@ -70,26 +72,37 @@ function plot(values, width, height, style, title) {
 export function treemap(patterns, width, height) {
   const svg = drawn("svg", { class: "treemap", viewBox: `0 0 ${width} ${height}`,
     preserveAspectRatio: "none", role: "img", "aria-label": "Memory by pattern" });
-  const items = patterns.filter((it) => it.bytes > 0).sort((a, b) => b.bytes - a.bytes).slice(0, 200);
+  const sorted = patterns.filter((it) => it.bytes > 0).sort((a, b) => b.bytes - a.bytes);
+  const isLong = sorted.length > TILES_MAX;
+  const items = isLong ? sorted.slice(0, TILES_MAX - 1) : sorted, rest = sorted.slice(items.length);
+  const sum = (name, of) => of.reduce((all, it) => all + it[name], 0);
+  if (isLong) items.push({ others: rest.length, bytes: sum("bytes", rest), keys: sum("keys", rest) });
   const keyspaces = [...new Set(patterns.map((it) => it.keyspace))];
-  const total = items.reduce((sum, it) => sum + it.bytes, 0);
-  const scale = total > 0 ? width * height / total : 0;
-  for (const { item, x, y, w, h } of squarified(items, scale, width, height)) {
-    const name = shown(item.pattern || "(no pattern)");
-    const tone = keyspaces.indexOf(item.keyspace) % 6 + 1;
-    const rect = drawn("rect", { x, y, width: w, height: h, rx: 4 });
-    rect.style.fill = `var(--t${tone})`;
-    const part = total > 0 ? Math.round(1000 * item.bytes / total) / 10 : 0;
-    const label = drawn("a", { href: item.address, "aria-label": `${name} ${bytes(item.bytes)}`,
-      "data-tip": `${name}\n${shown(item.keyspace)}: ${bytes(item.bytes)}, ${part} %\n${count(item.keys)} keys` }, rect);
-    if (w > 70 && h > 18) {
-      const room = Math.floor((w - 12) / 7);
-      label.append(drawn("text", { x: x + 7, y: y + 16 }, cut(name, room)));
-      if (h > 36) label.append(drawn("text", { x: x + 7, y: y + 32 }, cut(bytes(item.bytes), room)));
-    }
-    svg.append(label);
+  const total = sum("bytes", sorted), scale = total > 0 ? width * height / total : 0;
+  const tiles = squarified(items.sort((a, b) => b.bytes - a.bytes), scale, width, height);
+  return keep(svg, tiles.map((place) => ({
+    key: place.item.address ?? "others",
+    sign: [place.x, place.y, place.w, place.h, place.item.bytes, place.item.keys, place.item.others, total].join(" "),
+    make: () => tile(place, keyspaces, total),
+  })));
+}
+
+/** A rectangle of the treemap; that of the others leads nowhere. */
+function tile({ item, x, y, w, h }, keyspaces, total) {
+  const name = item.others ? `${count(item.others)} others` : shown(item.pattern || "(no pattern)");
+  const rect = drawn("rect", { x, y, width: w, height: h, rx: 4 });
+  rect.style.fill = item.others ? "var(--line)" : `var(--t${keyspaces.indexOf(item.keyspace) % 6 + 1})`;
+  const part = total > 0 ? Math.round(1000 * item.bytes / total) / 10 : 0;
+  const where = item.others ? "smaller ones together" : shown(item.keyspace);
+  const said = { "aria-label": `${name} ${bytes(item.bytes)}`,
+    "data-tip": `${name}\n${where}: ${bytes(item.bytes)}, ${part} %\n${count(item.keys)} keys` };
+  const label = item.others ? drawn("g", { class: "others", ...said }, rect) : drawn("a", { href: item.address, ...said }, rect);
+  if (w > 70 && h > 18) {
+    const room = Math.floor((w - 12) / 7);
+    label.append(drawn("text", { x: x + 7, y: y + 16 }, cut(name, room)));
+    if (h > 36) label.append(drawn("text", { x: x + 7, y: y + 32 }, cut(bytes(item.bytes), room)));
   }
-  return svg;
+  return label;
 }
 
 function cut(text, room) {

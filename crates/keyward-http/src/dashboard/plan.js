@@ -31,7 +31,10 @@ function build(ask, post) {
   const buttons = [
     element("button", { type: "button", class: "look", id: "plan-show", onclick: async () => {
       const { db, keyspace: name } = chosen();
-      try { text.value = (await ask(`text?db=${db}&keyspace=${encodeURIComponent(name)}`)).text; } catch (error) { say(error.message, "note bad"); }
+      try {
+        text.value = (await ask(`text?db=${db}&keyspace=${encodeURIComponent(name)}`)).text;
+        forget();
+      } catch (error) { say(error.message, "note bad"); }
     } }, "Text in force"),
     element("button", { type: "button", class: "look main", id: "plan-make", onclick: async () => {
       if (!text.value.trim()) return say("There is nothing to plan.");
@@ -39,12 +42,17 @@ function build(ask, post) {
       try { result.replaceChildren(...told(await post("plan", { ...chosen(), text: text.value }))); } catch (error) { say(error.message, "note bad"); }
     } }, "Plan"),
   ];
+  // What was planned is not what stands there now.
+  const forget = () => result.replaceChildren();
+  text.addEventListener("input", forget);
+  keyspace.addEventListener("change", forget);
   text.addEventListener("dragover", (event) => event.preventDefault());
   text.addEventListener("drop", async (event) => {
     const file = event.dataTransfer?.files?.[0];
     if (!file) return;
     event.preventDefault();
     text.value = await file.text();
+    forget();
   });
   const form = card("What would another schema do?",
     element("p", { class: "soft" }, "Nothing is applied here. The plan is made as you, by KEYWARD SCHEMA PLAN."),
@@ -61,16 +69,28 @@ function build(ask, post) {
   };
 }
 
+/** Copies a text; where there is no clipboard it is selected, to be copied by hand. */
+async function copied(text, shownAs, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(shownAs);
+    button.textContent = "Selected: copy it with the keyboard";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 3000);
+}
+
 /** What a plan says. */
 function told(plan) {
   const used = FIGURES.filter(([name]) => plan.patterns.some((it) => it.figures[name] > 0));
-  const rows = plan.patterns.map((it) => element("tr", {}, element("td", { class: "left" }, code(it.pattern || "(no pattern)")),
-    used.map(([name, style]) => element("td", { class: it.figures[name] > 0 ? style : "soft" }, count(it.figures[name] ?? 0)))));
+  const rows = plan.patterns.map((it) => element("tr", {}, element("td", { class: "left", "data-title": "pattern" }, code(it.pattern || "(no pattern)")),
+    used.map(([name, style]) => element("td", { class: it.figures[name] > 0 ? style : "soft", "data-title": name.replace("_", " ") }, count(it.figures[name] ?? 0)))));
   const command = element("code", {}, shown(plan.command));
-  const copy = element("button", { type: "button", class: "look", onclick: () => navigator.clipboard?.writeText(plan.command) }, "Copy");
+  const copy = element("button", { type: "button", class: "look", id: "plan-copy", onclick: () => copied(plan.command, command, copy) }, "Copy");
   return [
     card(plan.destroys > 0 ? `It destroys ${count(plan.destroys)} rows and entries` : "It destroys nothing",
-      rows.length > 0 ? element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col", class: "left soft" }, "pattern"),
+      rows.length > 0 ? element("table", { class: "stacked" }, element("thead", {}, element("tr", {}, element("th", { scope: "col", class: "left soft" }, "pattern"),
         used.map(([name]) => element("th", { scope: "col", class: "soft" }, name.replace("_", " "))))), element("tbody", {}, rows))
         : element("p", { class: "note" }, `No row of the ${plan.looked_at} patterns would change.`)),
     plan.changes.length > 0 ? card("How the schemas differ", element("ul", {}, plan.changes.map((line) => element("li", {}, shown(line))))) : null,

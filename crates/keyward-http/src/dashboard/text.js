@@ -1,9 +1,16 @@
 // What people read: numbers with units, and texts of anywhere made harmless.
 
-/** Characters that would hide, reorder or break text, as one sees them. */
+import { listen } from "./patch.js";
+
+/** Characters that hide, reorder or break text, or look like nothing. */
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+
+/** A text whose signs are all seen. */
 export function shown(text) {
-  return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (sign) => "\\u" + sign.codePointAt(0).toString(16).padStart(4, "0"));
+  return String(text).replace(UNSEEN, (sign) => {
+    const digits = sign.codePointAt(0).toString(16);
+    return digits.length > 4 ? `\\u{${digits}}` : "\\u" + digits.padStart(4, "0");
+  });
 }
 
 /** The same, of several lines. */
@@ -55,7 +62,7 @@ export function drawn(name, attributes = {}, ...children) {
 
 function build(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    if (name.startsWith("on")) listen(made, name.slice(2), value);
     else if (value !== null && value !== undefined) made.setAttribute(name, value);
   }
   made.append(...children.flat().filter((child) => child !== null && child !== undefined));
@@ -71,5 +78,8 @@ export function tiles(figures) {
 }
 
 export function card(title, ...content) {
-  return element("section", { class: "card" }, element("h2", {}, title), ...content);
+  const made = element("section", { class: "card" }, element("h2", {}, title), ...content);
+  // Figures in its title change; it is the same card.
+  made.key = title.replace(/[\d.,]+[kMG]?/g, "");
+  return made;
 }

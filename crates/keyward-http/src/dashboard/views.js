@@ -2,6 +2,7 @@
 
 import { chart, graphs, spark, treemap } from "./charts.js";
 import { endings } from "./expiry.js";
+import { keep } from "./patch.js";
 import { bytes, card, code, count, element, share, shown, shownLines, tiles, time } from "./text.js";
 
 const link = (it) => element("a", { href: it.address }, code(it.pattern || "(no pattern)"));
@@ -15,7 +16,8 @@ const COLUMNS = [
   ["Memory", (it) => it.bytes, (it) => bytes(it.bytes)],
   ["last hour", (it) => it.growth, (it) => spark(it.spark, "Memory of " + shown(it.pattern)), "rare"],
   ["Reads/s", (it) => it.reads_rate, (it) => count(it.reads_rate)],
-  ["Found", (it) => ratio(it) ?? -1, (it) => share(ratio(it))],
+  ["Found", ratio, (it) => share(ratio(it))],
+  ["Misses/s", (it) => it.misses_rate, (it) => count(it.misses_rate)],
   ["Writes/s", (it) => it.writes_rate, (it) => count(it.writes_rate)],
   ["Expired", (it) => it.expired, (it) => count(it.expired), "rare"],
   ["Evicted", (it) => it.evicted, (it) => count(it.evicted), "rare"],
@@ -56,20 +58,37 @@ function legend(patterns) {
     element("span", {}, element("i", { class: "tone" + (at % 6 + 1) }), shown(name))));
 }
 
+const isText = (style) => Boolean(style?.startsWith("left"));
+
 function table(patterns, sort, setSort) {
   const [, by] = COLUMNS.find(([title]) => title === sort.by) ?? COLUMNS[3];
   const way = sort.isUp ? 1 : -1;
   const sorted = [...patterns].sort((a, b) => {
     const [left, right] = [by(a), by(b)];
+    // What was never read is last, whichever way.
+    if (left === null || right === null) return (left === null) - (right === null);
     return way * (typeof left === "string" ? left.localeCompare(right) : left - right);
   });
   const head = COLUMNS.map(([title, , , style]) => {
     const isIt = title === sort.by;
     return element("th", { class: style, scope: "col", "aria-sort": isIt ? (sort.isUp ? "ascending" : "descending") : null },
-      element("button", { type: "button", onclick: () => setSort({ by: title, isUp: isIt ? !sort.isUp : style === "left" }) }, title));
+      element("button", { type: "button", onclick: () => setSort({ by: title, isUp: isIt ? !sort.isUp : isText(style) }) }, title));
   });
-  const rows = sorted.map((it) => element("tr", {}, COLUMNS.map(([, , show, style]) => element("td", { class: style }, show(it)))));
-  return element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+  const rows = sorted.map((it) => {
+    const cells = COLUMNS.map(([title, by, show, style]) => ({
+      key: title, sign: title === "last hour" ? it.spark.join() : String(by(it)),
+      make: () => element("td", { class: style, "data-title": title }, show(it)),
+    }));
+    return { key: it.address, sign: cells.map((cell) => cell.sign).join("\n"), make: () => keep(element("tr"), cells) };
+  });
+  return element("table", { class: "stacked patterns" }, element("thead", {}, element("tr", {}, head)), keep(element("tbody"), rows));
+}
+
+/** How much a key holds, if that is more than is shown. */
+function more({ type, parts, length }) {
+  const isText = type === "string", isMasked = parts.some(([, value]) => value === "(redacted)");
+  const isCut = isText ? length > 300 && !isMasked : length > parts.length;
+  return isCut ? element("div", { class: "soft" }, isText ? `… ${length} bytes in all` : `… ${length} in all`) : null;
 }
 
 /** Keys of a pattern and what they hold, once somebody asked for them. */
@@ -78,13 +97,13 @@ function someKeys(keys, look) {
   if (!keys) return card("Keys", element("p", { class: "soft" }, "Looking reads some keys as you, and counts as reading."), button);
   const why = keys.refused ?? keys.why;
   const rows = (keys.keys ?? []).map((key) => element("tr", {},
-    element("td", { class: "left wrap" }, code(key.name)),
-    element("td", {}, key.left === null ? "–" : time(key.left)),
-    element("td", { class: "left wrap" }, key.parts.map(([name, value]) => element("div", { class: "part" },
+    element("td", { class: "left wrap", "data-title": "key" }, code(key.name)),
+    element("td", { "data-title": "left" }, key.left === null ? "–" : time(key.left)),
+    element("td", { class: "left wrap", "data-title": "what it holds" }, key.parts.map(([name, value]) => element("div", { class: "part" },
       name ? element("span", { class: "soft code" }, shown(name) + " ") : null,
-      element("span", { class: value === "(redacted)" ? "mask code" : "code" }, value === "(redacted)" ? "masked" : shown(value)))))));
+      element("span", { class: value === "(redacted)" ? "mask code" : "code" }, value === "(redacted)" ? "masked" : shown(value)))), more(key))));
   return card("Keys", why ? element("p", { class: "soft" }, shown(why)) : null,
-    rows.length > 0 ? element("table", {}, element("thead", {}, element("tr", {},
+    rows.length > 0 ? element("table", { class: "stacked" }, element("thead", {}, element("tr", {},
       ["key", "left", "what it holds"].map((title, at) => element("th", { scope: "col", class: at === 1 ? "soft" : "left soft" }, title)))),
       element("tbody", {}, rows)) : element("p", { class: "note" }, why ? "" : "There are none at the moment."), button);
 }
@@ -112,9 +131,12 @@ function refusedOf(it, found) {
 export function pattern({ it, about, history, ties, overview, keys, look, ends, misfits, refusals }) {
   const facts = about.facts.flatMap(([title, lines]) =>
     [element("dt", {}, title), element("dd", {}, lines.map((line) => element("div", {}, shown(line))))]);
-  const points = (name) => history.samples.map((sample) => sample[name]);
+  // The axis is as long as the title says, however few samples there are.
+  const none = Array(Math.max(0, history.slots - history.samples.length)).fill(null);
+  const points = (name) => [...none, ...history.samples.map((sample) => sample[name])];
   const ago = (at, all) => `${time((all - 1 - at) * history.every)} ago`;
-  const drawn = (title, name, format) => chart(title, points(name), format, ago);
+  const seconds = history.every * (history.slots - 1);
+  const drawn = (title, name, format) => chart(title, points(name), format, ago, seconds);
   const reasons = Object.entries(it.reasons).filter(([, number]) => number > 0);
   return [
     element("h1", {}, code(it.pattern || "(no pattern)"), element("span", { class: "soft" }, ` ${it.keyspace}, ${it.db}`)),
@@ -222,12 +244,18 @@ export function ties({ found, overview, filter }) {
 const when = (ms) => element("time", { datetime: new Date(ms).toISOString() }, new Date(ms).toLocaleTimeString());
 
 /** A table; of columns whose names begin with # the cells are numbers, with - short texts. */
-function list(title, columns, rows, empty) {
+function list(title, columns, rows, empty, key = (row) => row.textContent) {
   if (rows.length === 0) return [card(title, element("p", { class: "note" }, empty))];
   const style = (at) => ({ "#": "", "-": "left" })[columns[at][0]] ?? "left wrap";
-  return [card(title, element("table", {},
-    element("thead", {}, element("tr", {}, columns.map((name, at) => element("th", { scope: "col", class: style(at) ? "left soft" : "soft" }, name.replace(/^[#-]/, ""))))),
-    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell, at) => element("td", { class: style(at) }, cell)))))))];
+  const name = (at) => columns[at].replace(/^[#-]/, "");
+  const drawn = rows.map((row) => {
+    const made = element("tr", {}, row.map((cell, at) => element("td", { class: style(at), "data-title": name(at) }, cell)));
+    made.key = key(made);
+    return made;
+  });
+  return [card(title, element("table", { class: "stacked" },
+    element("thead", {}, element("tr", {}, columns.map((_, at) => element("th", { scope: "col", class: style(at) ? "left soft" : "soft" }, name(at))))),
+    element("tbody", {}, drawn)))];
 }
 
 export function refusals({ found }) {
@@ -246,7 +274,7 @@ export function slow({ found }) {
 
 export function clients({ found }) {
   const rows = found.clients.map((it) => [code(it.addr), code(it.name), code(it.user), code(it.cmd), time(Number(it.age)), time(Number(it.idle)), bytes(Number(it["tot-mem"]))]);
-  return list(`${rows.length} clients`, ["-address", "name", "-user", "-last command", "#since", "#idle", "#memory"], rows, "Nobody is connected.");
+  return list(`${rows.length} clients`, ["-address", "name", "-user", "-last command", "#since", "#idle", "#memory"], rows, "Nobody is connected.", (row) => row.firstChild.textContent);
 }
 
 export function alerts({ found }) {

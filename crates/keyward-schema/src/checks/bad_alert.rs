@@ -1,6 +1,6 @@
 //! KW0901: an alert cannot be evaluated.
 
-use crate::alert::{Alert, AlertFigure, AlertUnit, MAX_OVER};
+use crate::alert::{Alert, AlertFigure, AlertUnit, MAX_OVER, MIN_OVER};
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
 use crate::read::Watched;
@@ -74,6 +74,15 @@ pub(crate) fn long_window(at: Span) -> Diagnostic {
     RULE.at(at, "too long")
         .saying(format!("figures are counted over at most {}", MAX_OVER.in_words()))
         .help("over = \"1h\"")
+}
+
+pub(crate) fn short_window(at: Span) -> Diagnostic {
+    RULE.at(at, "too short")
+        .saying(format!(
+            "figures are counted over at least {}, within which Prometheus scrapes more than once",
+            MIN_OVER.in_words()
+        ))
+        .help(format!("over = \"{MIN_OVER}\""))
 }
 
 /// A share of nothing, if an alert is about one.
@@ -153,6 +162,15 @@ ttl = "1h"
 alert.refused = { when = "> 100", over = "2h" }
 "#,
             r#"KW0901 4:42 figures are counted over at most 1 hour [too long] | help: over = "1h""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = "1h"
+alert.refused = { when = "> 100", over = "30s" }
+"#,
+            r#"KW0901 4:42 figures are counted over at least 1 minute, within which Prometheus scrapes more than once [too short] | help: over = "1m""#,
         );
         check(
             r#"

@@ -3,7 +3,9 @@
 use toml::de::DeValue;
 
 use super::table::{Entry, Table, entries};
-use crate::alert::{Alert, AlertFigure, DEFAULT_FOR, DEFAULT_OVER, MAX_OVER, Severity, Threshold};
+use crate::alert::{
+    Alert, AlertFigure, DEFAULT_FOR, DEFAULT_OVER, MAX_OVER, MIN_OVER, Severity, Threshold,
+};
 use crate::checks::{bad_alert, missing_setting, wrong_value};
 use crate::diagnostic::Report;
 use crate::settings::Scope;
@@ -93,6 +95,8 @@ fn read_more(table: &Table<'_>, alert: &mut Alert, report: &mut Report) {
             report.push(bad_alert::no_window(alert.figure, over.at));
         } else if over.value > MAX_OVER {
             report.push(bad_alert::long_window(over.at));
+        } else if over.value < MIN_OVER {
+            report.push(bad_alert::short_window(over.at));
         }
         alert.over = over.value;
     }

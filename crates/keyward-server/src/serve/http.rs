@@ -84,6 +84,13 @@ pub(crate) fn start(server: &Server, has_schemas: bool) -> Result<Observers, Ser
         "The dashboard is on http://{0}/, metrics on http://{0}/metrics",
         http.address()
     );
+    if !http.address().ip().is_loopback() {
+        tracing::warn!(
+            "HTTP on {} can be reached from other machines, and is not encrypted: put it behind \
+             something that is",
+            http.address()
+        );
+    }
     Ok(Observers { _http: Some(http), _watch: watch })
 }
 

@@ -25,7 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// Asks the server for its figures every second and shows them in the terminal, as
 /// `keyward demo` does: arrows choose a pattern and the column to sort by, `r` turns the order
-/// round, `/` filters, Enter shows a pattern with what the schema says of it, `q` ends. Where
+/// round, `/` filters, Enter shows a pattern with what the schema says of it
+/// (Space and `b` scroll there), `q` ends. Where
 /// the output is no terminal, or with --once, the table is written once. A user needs INFO,
 /// and for what the schema says SELECT and KEYWARD. Exits with 1 if the server has no schema.
 #[derive(Args, Debug)]

@@ -43,6 +43,22 @@ fn nothing_listens_unless_it_is_told_to() {
 }
 
 #[test]
+fn an_address_that_others_can_reach_is_told_at_the_start() {
+    let folder = tempfile::tempdir().expect("a directory");
+    for (address, is_told) in [("0.0.0.0", true), ("127.0.0.1", false)] {
+        let log = folder.path().join(address).display().to_string();
+        let place = format!("{address}:{}", keyward_testkit::free_port());
+        let options = ["--http", &*place, "--logfile", &log];
+        let server =
+            keyward_testkit::Server::keyward(std::path::Path::new(crate::PROGRAM), &options);
+        let text = || std::fs::read_to_string(&log).unwrap_or_default();
+        keyward_testkit::wait_until(|| text().contains("The dashboard is on"));
+        call(&mut server.client(), "PING");
+        assert_eq!(text().contains("can be reached from other machines"), is_told, "{}", text());
+    }
+}
+
+#[test]
 fn a_password_is_asked_for_where_clients_need_one() {
     let shop = Shop::open(&["--requirepass", "sesame"]);
     let status = |headers: &str| get(shop.http, "/metrics", headers).status;

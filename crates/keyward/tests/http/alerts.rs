@@ -22,7 +22,7 @@ max_memory = "64mb"
 [key."page:{name}"]
 type = "string"
 ttl = "1h"
-alert.hit_ratio = { when = "< 70%", for = "1s", over = "10s", severity = "critical", say = "Look at {{it}}." }
+alert.hit_ratio = { when = "< 70%", for = "1s", over = "1m", severity = "critical", say = "Look at {{it}}." }
 alert.keys = { when = "> 1000000", for = "1s" }
 "#;
 

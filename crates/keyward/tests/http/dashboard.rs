@@ -293,6 +293,17 @@ fn keys_are_shown_masked_to_who_may_read_them() {
     assert!(page.body.contains("hello"), "{page:?}");
     let page = look("Y2xlcms6czE=", "account:{id:uint}");
     assert!(page.status == 403 && !page.body.contains("Ann"), "{page:?}");
+    // Who may read some of them sees those.
+    client.call(["HSET", "account:8", "owner", "Bob", "pin", "1"]).expect("it is set");
+    let teller = "ACL SETUSER teller on >s3 ~account:7 +info +select +scan +type +pttl +hscan";
+    call(&mut client, teller);
+    let page = look("dGVsbGVyOnMz", "account:{id:uint}");
+    assert!(page.status == 200 && page.body.contains("<b>Ann"), "{page:?}");
+    assert!(!page.body.contains("account:8") && !page.body.contains("Bob"), "{page:?}");
+    // What is cut is told with its length.
+    client.call(["SET", "token:long", &"x".repeat(1000)]).expect("it is set");
+    let page = look("OnNlc2FtZQ==", "token:{token}");
+    assert!(page.body.contains("\"length\":1000"), "{page:?}");
     // On the page: by a button, as text. That nobody needed a password is remembered a while.
     let path = format!("/api/v1/keys?id={}", id("account:{id:uint}"));
     let page = get(http, &path, "");

@@ -54,6 +54,8 @@ fn patterns_have_their_figures() {
     let remaining = of_pattern("keyward_pattern_remaining_lifetime_seconds", "page:{name}");
     let remaining = sample(&text, &remaining).expect("it has a lifetime");
     assert!((3590.0..=3600.0).contains(&remaining), "{remaining}");
+    let none = of_pattern("keyward_pattern_remaining_lifetime_seconds", "user:{id:uint}");
+    assert_eq!(sample(&text, &none), None, "nothing of it ends");
     let bytes = sample(&text, &of_pattern("keyward_pattern_memory_bytes", "user:{id:uint}"));
     let whole = sample(&text, "keyward_keyspace_memory_bytes{db=\"db0\",keyspace=\"shop\"}");
     assert!(bytes > Some(0.0) && bytes < whole, "{bytes:?} of {whole:?}");
