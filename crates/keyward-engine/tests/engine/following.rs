@@ -166,6 +166,24 @@ fn who_failed_to_do_as_its_primary_does_not_go_on_with_its_history() {
 }
 
 #[test]
+fn debug_change_repl_id_makes_another_history_of_it() {
+    let mut test = replica();
+    let (primary, reader) = (test.engine.connect_primary(), test.engine.connect());
+    assert_eq!(follow(&mut test, primary, "SET a 1"), Progress::Done);
+    assert_eq!(test.call(reader, "REPLICAOF NO ONE"), "+OK\r\n");
+    let ids = |info: String| {
+        let line = |name| info.lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
+        ["master_replid:", "master_replid2:", "master_repl_offset:"].map(line)
+    };
+    let [before, past, offset] = ids(test.call(reader, "INFO replication"));
+    assert_eq!(past.as_deref(), Some(&*String::from_utf8_lossy(ID)));
+    assert_eq!(test.call(reader, "DEBUG CHANGE-REPL-ID"), "+OK\r\n");
+    let [after, past, offset_after] = ids(test.call(reader, "INFO replication"));
+    assert!(after.is_some() && after != before, "{after:?}");
+    assert_eq!((past, offset_after), (Some("0".repeat(40)), offset));
+}
+
+#[test]
 fn a_step_of_loading_ends_when_it_has_read_much_or_taken_long() {
     let mut full = TestEngine::new(3);
     let client = full.engine.connect();

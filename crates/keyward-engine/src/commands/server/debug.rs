@@ -25,7 +25,7 @@ const ANY: usize = usize::MAX;
 /// The subcommands: name, how many words with DEBUG itself, what it does.
 const SUBCOMMANDS: &[(&str, RangeInclusive<usize>, Handler)] = &[
     ("HELP", 2..=2, help),
-    ("CHANGE-REPL-ID", 2..=2, no_effect),
+    ("CHANGE-REPL-ID", 2..=2, change_repl_id),
     ("CLIENT-EVICTION", 2..=2, client_eviction),
     ("CLOCK", 4..=4, clock),
     ("CONFIG-REWRITE-FORCE-ALL", 2..=2, config_rewrite_force_all),
@@ -77,6 +77,15 @@ fn is_on(word: &[u8]) -> bool {
 
 /// What it switches in Redis does not exist here.
 fn no_effect(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// What was recorded so far is no history that others could go on with.
+fn change_repl_id(ctx: &mut Ctx<'_>) -> Outcome {
+    let line = b"Changing replication IDs after receiving DEBUG change-repl-id";
+    ctx.host.log(LogLevel::Warning, line);
+    ctx.shared.replication.forget_history();
     ctx.reply.ok();
     Ok(())
 }
@@ -221,7 +230,8 @@ fn stringmatch_test(ctx: &mut Ctx<'_>) -> Outcome {
 fn help(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply_help(&[
         "CHANGE-REPL-ID",
-        "    There is no replication: this changes nothing.",
+        "    Change the replication IDs of the instance.",
+        "    Dangerous: should be used only for testing the replication subsystem.",
         "CLIENT-EVICTION",
         "    Show low level client eviction pools info (maxmemory-clients).",
         "CLOCK ADVANCE <milliseconds>",
