@@ -56,6 +56,24 @@ pub enum FollowError {
         "the server's schema has other sinks than this one (history {0}): store its changes with the schema that it serves"
     )]
     OtherSchema(String),
+    /// Changes are neither on the server any longer nor here.
+    #[error(
+        "{}: what was told of rows and items of {tables} cannot be had from there, and nothing is stored; if that is known, say --accept: then what rows and lists still have is compared, and stored where it lacks",
+        missing(*count, *behind)
+    )]
+    Missing {
+        /// How many.
+        count: u64,
+        /// Behind which entry.
+        behind: EntryId,
+        /// The tables that are no mirrors.
+        tables: String,
+    },
+    /// Not all rows of a table have come to the server yet.
+    #[error(
+        "{0}: keyward fill has begun to load it and has not ended: nothing is compared, since what was not loaded yet would be taken away; run keyward fill again to its end, or delete its row of keyward_loading"
+    )]
+    Loading(String),
     /// Comparing would change too much.
     #[error(
         "{table}: of its {rows} rows {altered} are otherwise on the server and {surplus} are not there, more than a hundredth or 1000: nothing is stored; if that is meant, say --accept"
@@ -91,10 +109,11 @@ impl FollowError {
             FollowError::Source(SourceError::Protocol) => false,
             FollowError::Source(SourceError::Connection(_)) => true,
             FollowError::Store(StoreError::Database(DatabaseError::Address)) => false,
-            FollowError::Store(_) | FollowError::Nothing(_) => true,
-            FollowError::Tables(_) | FollowError::OtherSchema(_) | FollowError::Guard { .. } => {
-                false
-            }
+            FollowError::Store(_) | FollowError::Nothing(_) | FollowError::Loading(_) => true,
+            FollowError::Tables(_)
+            | FollowError::OtherSchema(_)
+            | FollowError::Missing { .. }
+            | FollowError::Guard { .. } => false,
         }
     }
 }

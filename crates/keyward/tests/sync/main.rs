@@ -3,6 +3,7 @@
 mod histories;
 mod items;
 mod ledger;
+mod loading;
 mod reports;
 mod rows;
 mod stage;
