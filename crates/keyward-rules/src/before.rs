@@ -22,6 +22,19 @@ mod add;
 mod count;
 mod expire;
 mod set;
+/// Whether a trim takes away something else than what stands before an entry.
+fn is_vague_trim(case: Case<'_>) -> bool {
+    let is = |at: usize, word: &[u8]| {
+        case.args.get(at).is_some_and(|given| given.eq_ignore_ascii_case(word))
+    };
+    let is_exact = match case.args.len() {
+        4 => is(2, b"MINID"),
+        5 => is(2, b"MINID") && is(3, b"="),
+        _ => false,
+    };
+    case.command.id == CommandId::XTrim && !is_exact
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -228,19 +241,20 @@ impl RuleBook {
     /// The ids of a changefeed tell what is stored: none is skipped, given twice or taken out.
     /// Its groups tell of its histories.
     fn keep_changefeed(&self, case: Case<'_>) -> Judgement<()> {
-        let is_kept_from = matches!(
-            case.command.id,
-            CommandId::XSetId
-                | CommandId::XDel
-                | CommandId::XGroupCreate
-                | CommandId::XGroupCreateConsumer
-                | CommandId::XGroupDelConsumer
-                | CommandId::XGroupDestroy
-                | CommandId::XGroupSetId
-                | CommandId::XReadGroup
-                | CommandId::XAutoClaim
-                | CommandId::XClaim
-        );
+        let is_kept_from = is_vague_trim(case)
+            || matches!(
+                case.command.id,
+                CommandId::XSetId
+                    | CommandId::XDel
+                    | CommandId::XGroupCreate
+                    | CommandId::XGroupCreateConsumer
+                    | CommandId::XGroupDelConsumer
+                    | CommandId::XGroupDestroy
+                    | CommandId::XGroupSetId
+                    | CommandId::XReadGroup
+                    | CommandId::XAutoClaim
+                    | CommandId::XClaim
+            );
         if !is_kept_from {
             return Ok(());
         }
@@ -250,7 +264,7 @@ impl RuleBook {
                 continue;
             }
             let place = Place { table, key: case.args.at(key.index) };
-            let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM";
+            let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM MINID";
             return Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)));
         }
         Ok(())

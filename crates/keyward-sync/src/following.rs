@@ -11,7 +11,7 @@ mod replicas;
 
 use std::time::{Duration, Instant};
 
-use keyward_schema::{Matcher, Schema, changefeed_key};
+use keyward_schema::{Matcher, Schema, SinkKind, changefeed_key};
 use thiserror::Error;
 use tokio_postgres::Client;
 
@@ -116,6 +116,14 @@ impl FollowError {
             | FollowError::Guard { .. } => false,
         }
     }
+}
+
+/// That changes are missing.
+fn missing(count: u64, behind: EntryId) -> String {
+    let changes = if count == 1 { "change" } else { "changes" };
+    format!(
+        "{count} {changes} behind {behind} were taken off the server's changefeed and are not stored here (the database is an older one, another one stores the same changes, or somebody trimmed it)"
+    )
 }
 
 /// What has been done.
@@ -252,6 +260,11 @@ impl Link {
             self.reading.trim(self.place.entry, &[])?;
             self.is_trimmed = true;
         }
+        let taken_away = self.reading.taken_away()?;
+        if taken_away > self.place.number {
+            self.miss(own, taken_away).await?;
+            return Ok(true);
+        }
         if self.place.compares && end.is_none() {
             self.compare(own, totals).await?;
             return Ok(true);
@@ -259,6 +272,11 @@ impl Link {
         let entries = self.reading.read(self.place.entry, end)?;
         // What was read while another history began may be of that.
         if self.reading.histories()? != chain {
+            return Ok(true);
+        }
+        let taken_away = self.reading.taken_away()?;
+        if taken_away > self.place.number {
+            self.miss(own, taken_away).await?;
             return Ok(true);
         }
         let last = match (entries.last(), end) {
@@ -271,7 +289,8 @@ impl Link {
             replicas::wait(self.reading.source(), own.replicas, |line| tell(line))?;
         }
         let highest = self.place.highest.max(last);
-        let place = Place { entry: last, highest, ..self.place.clone() };
+        let number = self.place.number + entries.len() as u64;
+        let place = Place { entry: last, number, highest, ..self.place.clone() };
         let mut batch = Batch { place, ..Batch::default() };
         let known = batch::Known { schema: &own.schema, matcher: &self.matcher, from: &self.place };
         batch::fill(&mut batch, &known, self.reading.source(), &entries)?;
@@ -290,6 +309,28 @@ impl Link {
             .collect();
         self.reading.trim(self.place.entry, &counts)?;
         Ok(true)
+    }
+
+    /// What is to be done where so many entries were taken away, which are more than are stored.
+    async fn miss(&mut self, own: &mut Following, taken_away: u64) -> Result<(), FollowError> {
+        let keyspace = &*own.schema.keyspace.name;
+        let (place, former) = store::place(&self.client, keyspace).await?;
+        if place != self.place {
+            // Somebody else has stored and trimmed them meanwhile.
+            (self.place, self.former) = (place, former);
+            return Ok(());
+        }
+        let (count, behind) = (taken_away - self.place.number, self.place.entry);
+        let others =
+            crate::ddl::sinks(&own.schema).filter(|(_, sink)| sink.kind != SinkKind::Mirror);
+        let tables: Vec<&str> = others.map(|(_, sink)| &*sink.table).collect();
+        if !tables.is_empty() && own.guard == Guard::Up {
+            return Err(FollowError::Missing { count, behind, tables: tables.join(", ") });
+        }
+        (own.tell)(&format!("{}: what there is is compared", missing(count, behind)));
+        let passed = store::pass_over(&mut self.client, &own.schema, &self.place, taken_away);
+        self.place = passed.await?;
+        Ok(())
     }
 
     /// Lets go what is older than it is kept: rows of tables, and items of lists.

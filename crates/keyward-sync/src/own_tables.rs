@@ -11,6 +11,7 @@ pub(crate) const ALL: [(&str, &str); 7] = [
            keyspace text PRIMARY KEY,\n  \
            history text NOT NULL,\n  \
            entry text NOT NULL,\n  \
+           number bigint NOT NULL,\n  \
            highest text NOT NULL,\n  \
            compares boolean NOT NULL,\n  \
            stored_at timestamptz NOT NULL DEFAULT now()\n)",
@@ -22,6 +23,7 @@ pub(crate) const ALL: [(&str, &str); 7] = [
            keyspace text NOT NULL,\n  \
            history text NOT NULL,\n  \
            stored_to text NOT NULL,\n  \
+           number bigint NOT NULL,\n  \
            left_at timestamptz NOT NULL DEFAULT now(),\n  \
            PRIMARY KEY (keyspace, history)\n)",
     ),

@@ -66,7 +66,7 @@ fn entries(test: &mut TestEngine, client: ClientId) -> Vec<String> {
     let ends = starts.iter().skip(1).copied().chain([texts.len()]);
     let entries = starts.iter().zip(ends).map(|(start, end)| texts[start + 1..end].join(" "));
     let entries = entries.map(|entry| entry.trim_end().to_owned()).collect();
-    let trimmed = test.call(client, &format!("XTRIM {FEED} MAXLEN 0"));
+    let trimmed = test.call(client, &format!("XTRIM {FEED} MINID = 99999999999999"));
     assert!(trimmed.starts_with(':'), "{trimmed}");
     entries
 }
@@ -434,6 +434,38 @@ fn items_that_a_table_has_are_not_told_under_another_name() {
     test.call(client, "RPUSH other b");
     assert_eq!(test.call(client, "RENAME other tx:8"), "+OK\r\n");
     assert_eq!(entries(&mut test, client), ["append tx:8 item b"]);
+}
+
+#[test]
+fn a_changefeed_is_trimmed_by_the_last_entry_that_is_stored_alone() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a");
+    for command in
+        ["XTRIM FEED MAXLEN 0", "XTRIM FEED MAXLEN ~ 0", "XTRIM FEED MINID ~ 99999999999999"]
+    {
+        let reply = test.call(client, &command.replace("FEED", FEED));
+        assert!(reply.starts_with("-SCHEMA"), "{command}: {reply}");
+    }
+    assert_eq!(test.call(client, &format!("XLEN {FEED}")), ":1\r\n");
+    assert_eq!(entries(&mut test, client), ["append tx:7 item a"]);
+}
+
+#[test]
+fn a_history_says_how_many_entries_were_before_it() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a b");
+    test.call(client, "RPUSH tx:7 c");
+    entries(&mut test, client);
+    test.host.secrets = 7;
+    test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
+    test.tick();
+    test.call(client, "RPUSH tx:7 d");
+    let reply = test.call(client, &format!("XINFO GROUPS {FEED}"));
+    let lines: Vec<&str> = reply.split("\r\n").collect();
+    let read = |at: usize| lines.get(at + 1).copied().unwrap_or_default();
+    let reads = (0..lines.len()).filter(|at| lines[*at] == "entries-read").map(read);
+    let reads: Vec<&str> = reads.collect();
+    assert_eq!((reads.first(), reads.last()), (Some(&":0"), Some(&":2")), "{reply}");
 }
 
 /// A figure of a pattern in INFO.

@@ -1,5 +1,6 @@
 //! `keyward sync` on a real PostgreSQL: rows reach their tables, each exactly once.
 
+mod gaps;
 mod histories;
 mod items;
 mod ledger;
