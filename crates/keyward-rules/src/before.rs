@@ -206,8 +206,8 @@ impl RuleBook {
         }
     }
 
-    /// Items that a table has are not changed behind its back, nor told once more under another
-    /// name.
+    /// Items that a table has are not changed behind its back, nor told once more: what makes an
+    /// item a row is its push, and moving, sorting or restoring it is none.
     fn keep_appended(&self, case: Case<'_>) -> Judgement<()> {
         let appended = |position: usize| {
             let table = (case.table_of)(position)?;
@@ -219,18 +219,37 @@ impl RuleBook {
                 let Some((table, _)) = appended(1) else { return Ok(()) };
                 (table, 1, "is appended to a table: items are pushed to it, not changed")
             }
-            CommandId::Rename | CommandId::RenameNx | CommandId::Copy => {
-                let (Some((_, from)), Some((table, to))) = (appended(1), appended(2)) else {
+            CommandId::Restore => {
+                let Some((table, _)) = appended(1) else { return Ok(()) };
+                (table, 1, "is appended to a table: items are pushed to it, not restored")
+            }
+            CommandId::Rename
+            | CommandId::RenameNx
+            | CommandId::Copy
+            | CommandId::RPopLPush
+            | CommandId::LMove
+            | CommandId::BRPopLPush
+            | CommandId::BLMove
+            | CommandId::Sort => {
+                // The destination of SORT stands last, if there is one.
+                let to = match case.command.id {
+                    CommandId::Sort => case.command.keys_in(case.args).map(|key| key.index).last(),
+                    _ => Some(2),
+                };
+                let Some(at) = to.filter(|at| *at > 1) else { return Ok(()) };
+                let (Some((_, from)), Some((table, to))) = (appended(1), appended(at)) else {
                     return Ok(());
                 };
                 if from.table != to.table {
                     return Ok(());
                 }
-                (
-                    table,
-                    2,
-                    "is appended to a table, which has these items already under another key",
-                )
+                let problem = match case.args.at(1) == case.args.at(at) {
+                    true => "is appended to a table, which has these items already",
+                    false => {
+                        "is appended to a table, which has these items already under another key"
+                    }
+                };
+                (table, at, problem)
             }
             _ => return Ok(()),
         };

@@ -151,7 +151,7 @@ fn what_is_pushed_is_told_in_order() {
     check(&mut test, "LPUSH tx:7 c d", &["append tx:7 item c item d"]);
     check(&mut test, "LPOP tx:7 2", &[]);
     check(&mut test, "LTRIM tx:7 1 -1", &[]);
-    check(&mut test, "LMOVE tx:7 tx:8 LEFT RIGHT", &["append tx:8 item b"]);
+    check(&mut test, "RPUSH tx:8 b", &["append tx:8 item b"]);
     check(&mut test, "XADD log:7 * what it", &["append log:7 what it"]);
     for command in ["LSET tx:8 0 x", "LREM tx:8 0 b", "LINSERT tx:8 BEFORE b x"] {
         let reply = test.call(client, command);
@@ -434,6 +434,45 @@ fn items_that_a_table_has_are_not_told_under_another_name() {
     test.call(client, "RPUSH other b");
     assert_eq!(test.call(client, "RENAME other tx:8"), "+OK\r\n");
     assert_eq!(entries(&mut test, client), ["append tx:8 item b"]);
+}
+
+#[test]
+fn items_that_a_table_has_are_not_moved_sorted_or_restored_into_it_again() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a b");
+    test.call(client, "RPUSH tx:8 c");
+    test.call(client, "XADD log:7 * what it");
+    let dump = |test: &mut TestEngine, key: &str| test.ask(client, &["DUMP", key]).1;
+    let payload = |reply: Vec<u8>| {
+        let start = reply.iter().position(|byte| *byte == b'\n').expect("a length") + 1;
+        reply[start..reply.len() - 2].to_vec()
+    };
+    let (list, stream) = (payload(dump(&mut test, "tx:7")), payload(dump(&mut test, "log:7")));
+    entries(&mut test, client);
+    for command in [
+        "LMOVE tx:7 tx:7 LEFT RIGHT",
+        "LMOVE tx:7 tx:8 LEFT RIGHT",
+        "RPOPLPUSH tx:7 tx:8",
+        "BLMOVE tx:7 tx:8 LEFT RIGHT 1",
+        "BRPOPLPUSH tx:7 tx:8 1",
+        "SORT tx:7 ALPHA STORE tx:7",
+        "SORT tx:7 BY nosort STORE tx:9",
+    ] {
+        let reply = test.call(client, command);
+        assert!(reply.contains("which has these items already"), "{command}: {reply}");
+    }
+    for (key, dump) in [("tx:7", &list), ("tx:9", &list), ("log:9", &stream)] {
+        let words: [&[u8]; 5] = [b"RESTORE", key.as_bytes(), b"0", dump, b"REPLACE"];
+        let reply = String::from_utf8_lossy(&test.ask(client, &words).1).into_owned();
+        assert!(reply.contains("items are pushed to it, not restored"), "{key}: {reply}");
+    }
+    assert_eq!(entries(&mut test, client), Vec::<String>::new());
+    assert_eq!(test.call(client, "LRANGE tx:7 0 -1"), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+    // Items of another list are pushed, and leaving the table's lists is no push.
+    test.call(client, "RPUSH other x y");
+    check(&mut test, client, "LMOVE other tx:8 LEFT RIGHT", &["append tx:8 item x"]);
+    check(&mut test, client, "SORT other ALPHA STORE tx:9", &["append tx:9 item y"]);
+    check(&mut test, client, "LMOVE tx:7 other LEFT RIGHT", &[]);
 }
 
 #[test]
