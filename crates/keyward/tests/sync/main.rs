@@ -5,6 +5,7 @@ mod histories;
 mod items;
 mod ledger;
 mod loading;
+mod migrations;
 mod reports;
 mod rows;
 mod stage;
