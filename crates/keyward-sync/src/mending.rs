@@ -190,10 +190,16 @@ impl Table<'_, '_> {
         let arrays: Vec<&(dyn ToSql + Sync)> =
             arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
         let differing = statement::differing(self.sink);
-        let differing = self.transaction.query(&differing, &arrays).await;
+        let failed = |error| self.failed(error);
+        self.transaction.batch_execute("SAVEPOINT look").await.map_err(failed)?;
+        let differing = match self.transaction.query(&differing, &arrays).await {
+            Ok(differing) => differing,
+            Err(error) => return Err(self.blame(error, &found).await.into()),
+        };
+        self.transaction.batch_execute("RELEASE SAVEPOINT look").await.map_err(failed)?;
         let mut owners: BTreeSet<usize> = BTreeSet::new();
         let mut altered: BTreeSet<usize> = BTreeSet::new();
-        for row in differing.map_err(|error| self.failed(error))? {
+        for row in differing {
             let (place, is_absent): (i64, bool) = (row.get(0), row.get(1));
             let at = usize::try_from(place - 1).unwrap_or(usize::MAX);
             let Some((owner, _)) = all.get(at) else { continue };
@@ -209,6 +215,32 @@ impl Table<'_, '_> {
             owners.iter().map(|owner| (found[*owner].0, &found[*owner].1[..])).collect();
         self.store(&rows).await?;
         Ok((rows.len() as u64, altered.len() as u64))
+    }
+
+    /// Which of some rows the database cannot look for, and why.
+    async fn blame(&self, error: tokio_postgres::Error, found: &[(&[u8], Vec<Row>)]) -> StoreError {
+        let of_all = match Failure::at(&self.sink.table, error) {
+            Failure::Store(error) => return error,
+            refused => refused.into_error(),
+        };
+        let differing = statement::differing(self.sink);
+        for (name, rows) in found {
+            let back = self.transaction.batch_execute("ROLLBACK TO SAVEPOINT look").await;
+            if let Err(error) = back {
+                return self.failed(error);
+            }
+            let rows: Vec<&Row> = rows.iter().collect();
+            let arrays = rows::arrays_of(self.sink, &rows);
+            let arrays: Vec<&(dyn ToSql + Sync)> =
+                arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
+            let Err(error) = self.transaction.query(&differing, &arrays).await else { continue };
+            if let Failure::Refused(reason) = Failure::at(&self.sink.table, error) {
+                let is_discreet = row::is_discreet(self.key);
+                let reason = if is_discreet { reason.discreet } else { reason.plain };
+                return self.refused(name, reason);
+            }
+        }
+        of_all
     }
 
     /// Stores rows; where one is refused, it is named.

@@ -71,7 +71,8 @@ pub struct Change {
     pub name: Vec<u8>,
     /// What.
     pub what: What,
-    /// The item as it was pushed, where it is one, and which of its entry.
+    /// The item as it was pushed, or the row that ended, as JSON, and which of its entry; nothing of
+    /// a mirrored row, which the server has.
     pub item: Option<(usize, Vec<u8>)>,
 }
 

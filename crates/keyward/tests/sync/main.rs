@@ -10,3 +10,4 @@ mod reports;
 mod rows;
 mod stage;
 mod trouble;
+mod unfit;
