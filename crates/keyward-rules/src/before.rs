@@ -22,6 +22,19 @@ mod add;
 mod count;
 mod expire;
 mod set;
+/// Whether a trim takes away something else than what stands before an entry.
+fn is_vague_trim(case: Case<'_>) -> bool {
+    let is = |at: usize, word: &[u8]| {
+        case.args.get(at).is_some_and(|given| given.eq_ignore_ascii_case(word))
+    };
+    let is_exact = match case.args.len() {
+        4 => is(2, b"MINID"),
+        5 => is(2, b"MINID") && is(3, b"="),
+        _ => false,
+    };
+    case.command.id == CommandId::XTrim && !is_exact
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -193,8 +206,8 @@ impl RuleBook {
         }
     }
 
-    /// Items that a table has are not changed behind its back, nor told once more under another
-    /// name.
+    /// Items that a table has are not changed behind its back, nor told once more: what makes an
+    /// item a row is its push, and moving, sorting or restoring it is none.
     fn keep_appended(&self, case: Case<'_>) -> Judgement<()> {
         let appended = |position: usize| {
             let table = (case.table_of)(position)?;
@@ -206,18 +219,37 @@ impl RuleBook {
                 let Some((table, _)) = appended(1) else { return Ok(()) };
                 (table, 1, "is appended to a table: items are pushed to it, not changed")
             }
-            CommandId::Rename | CommandId::RenameNx | CommandId::Copy => {
-                let (Some((_, from)), Some((table, to))) = (appended(1), appended(2)) else {
+            CommandId::Restore => {
+                let Some((table, _)) = appended(1) else { return Ok(()) };
+                (table, 1, "is appended to a table: items are pushed to it, not restored")
+            }
+            CommandId::Rename
+            | CommandId::RenameNx
+            | CommandId::Copy
+            | CommandId::RPopLPush
+            | CommandId::LMove
+            | CommandId::BRPopLPush
+            | CommandId::BLMove
+            | CommandId::Sort => {
+                // The destination of SORT stands last, if there is one.
+                let to = match case.command.id {
+                    CommandId::Sort => case.command.keys_in(case.args).map(|key| key.index).last(),
+                    _ => Some(2),
+                };
+                let Some(at) = to.filter(|at| *at > 1) else { return Ok(()) };
+                let (Some((_, from)), Some((table, to))) = (appended(1), appended(at)) else {
                     return Ok(());
                 };
                 if from.table != to.table {
                     return Ok(());
                 }
-                (
-                    table,
-                    2,
-                    "is appended to a table, which has these items already under another key",
-                )
+                let problem = match case.args.at(1) == case.args.at(at) {
+                    true => "is appended to a table, which has these items already",
+                    false => {
+                        "is appended to a table, which has these items already under another key"
+                    }
+                };
+                (table, at, problem)
             }
             _ => return Ok(()),
         };
@@ -228,19 +260,20 @@ impl RuleBook {
     /// The ids of a changefeed tell what is stored: none is skipped, given twice or taken out.
     /// Its groups tell of its histories.
     fn keep_changefeed(&self, case: Case<'_>) -> Judgement<()> {
-        let is_kept_from = matches!(
-            case.command.id,
-            CommandId::XSetId
-                | CommandId::XDel
-                | CommandId::XGroupCreate
-                | CommandId::XGroupCreateConsumer
-                | CommandId::XGroupDelConsumer
-                | CommandId::XGroupDestroy
-                | CommandId::XGroupSetId
-                | CommandId::XReadGroup
-                | CommandId::XAutoClaim
-                | CommandId::XClaim
-        );
+        let is_kept_from = is_vague_trim(case)
+            || matches!(
+                case.command.id,
+                CommandId::XSetId
+                    | CommandId::XDel
+                    | CommandId::XGroupCreate
+                    | CommandId::XGroupCreateConsumer
+                    | CommandId::XGroupDelConsumer
+                    | CommandId::XGroupDestroy
+                    | CommandId::XGroupSetId
+                    | CommandId::XReadGroup
+                    | CommandId::XAutoClaim
+                    | CommandId::XClaim
+            );
         if !is_kept_from {
             return Ok(());
         }
@@ -250,7 +283,7 @@ impl RuleBook {
                 continue;
             }
             let place = Place { table, key: case.args.at(key.index) };
-            let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM";
+            let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM MINID";
             return Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)));
         }
         Ok(())

@@ -3,9 +3,13 @@
 //! Owns the way back of a value, from a column to the field that it was. Invariants: a row that
 //! the server has is left as it is, unless it is to be overwritten; so a run that was ended is
 //! gone on with by another, which finds what is there. Every row is written in one step, and
-//! judged by the schema as any other.
+//! judged by the schema as any other. What would not come back to the table as it is there is not
+//! loaded ([`coming_back`]); what was not loaded, and that loading has not ended, is noted in the
+//! database ([`notes`]), so that no comparison takes it away there.
 //! Not here: archives and items, which are no rows of the server any longer.
 
+mod coming_back;
+mod notes;
 mod value;
 
 use std::time::{Duration, Instant};
@@ -13,12 +17,12 @@ use std::time::{Duration, Instant};
 use keyward_resp::Frame;
 use keyward_schema::{ColumnSource, Content, DataType, Key, Object, Schema, Sink, SinkKind};
 use thiserror::Error;
-use tokio_postgres::{Client, Row};
+use tokio_postgres::{Client, Row, Transaction};
 
 use crate::database::DatabaseError;
 use crate::ddl;
 use crate::source::{Source, SourceError};
-use crate::statement;
+use crate::{row, statement, store};
 
 /// How many rows are read and written together.
 const ROWS_AT_ONCE: usize = 1_000;
@@ -120,6 +124,8 @@ pub async fn fill(
     let db = schema.keyspace.db.to_string();
     source.ask("SELECT", &[b"SELECT", db.as_bytes()])?;
     let mut filled = Filled::default();
+    let keyspace = &*schema.keyspace.name;
+    notes::begin(client, schema).await?;
     for (key, sink) in mirrors(schema) {
         // One moment of the table, however long it takes.
         let transaction = client.transaction().await.map_err(DatabaseError::from)?;
@@ -127,6 +133,8 @@ pub async fn fill(
         let count: i64 = count.map_err(DatabaseError::from)?.get(0);
         let declare = format!("DECLARE rows CURSOR FOR {}", value::select(key, sink));
         transaction.batch_execute(&declare).await.map_err(DatabaseError::from)?;
+        notes::forget(&transaction, keyspace, sink).await?;
+        let loading = Loading { transaction: &transaction, keyspace, key, sink, present };
         let (mut done, mut told_at) = (0, Instant::now());
         // Rows of a key stand together; the last ones may go on in the next page.
         let mut open: Vec<Parts> = Vec::new();
@@ -135,8 +143,7 @@ pub async fn fill(
             let rows = transaction.query(&fetch, &[]).await.map_err(DatabaseError::from)?;
             gather((key, sink), &rows, &mut open);
             let last = if rows.is_empty() { None } else { open.pop() };
-            load(source, (key, sink), &open, present, &mut filled)?;
-            open.clear();
+            loading.load(source, std::mem::take(&mut open), &mut filled).await?;
             open.extend(last);
             if rows.is_empty() {
                 break;
@@ -147,6 +154,7 @@ pub async fn fill(
                 told_at = Instant::now();
             }
         }
+        notes::end(&transaction, keyspace, sink).await?;
         transaction.commit().await.map_err(DatabaseError::from)?;
         tell(&format!("{}: {done} rows read", sink.table));
     }
@@ -156,6 +164,8 @@ pub async fn fill(
 /// A key, and the rows of the table that it is: one, or one for each part of a split.
 struct Parts {
     name: Vec<u8>,
+    /// The columns that name it, as the database writes them.
+    named: Vec<String>,
     rows: Vec<Vec<Option<String>>>,
 }
 
@@ -167,71 +177,133 @@ fn gather((key, sink): (&Key, &Sink), rows: &[Row], open: &mut Vec<Parts>) {
         let named: Vec<String> =
             columns.iter().map(|at| values[*at].clone().unwrap_or_default()).collect();
         let name = ddl::key_name(key, sink, &columns, &named);
+        // By its columns as the database writes them.
+        let count = columns.len();
+        let own = (0..count).map(|at| row.get::<_, Option<String>>(sink.columns.len() + at));
+        let named: Vec<String> = own.map(Option::unwrap_or_default).collect();
         match open.last_mut().filter(|last| last.name == name) {
             Some(last) => last.rows.push(values),
-            None => open.push(Parts { name, rows: vec![values] }),
+            None => open.push(Parts { name, named, rows: vec![values] }),
         }
     }
 }
 
-/// Writes some rows.
-fn load(
-    source: &mut Source,
-    (key, sink): (&Key, &Sink),
-    all: &[Parts],
+/// What the server would have of a key.
+enum Written {
+    /// Fields of a hash.
+    Fields(Vec<(Vec<u8>, Vec<u8>)>),
+    /// A text.
+    Text(Vec<u8>),
+}
+
+/// A table that is loaded.
+struct Loading<'a, 'c> {
+    transaction: &'a Transaction<'c>,
+    keyspace: &'a str,
+    key: &'a Key,
+    sink: &'a Sink,
     present: Present,
-    filled: &mut Filled,
-) -> Result<(), FillError> {
-    let requests: Vec<Vec<Vec<u8>>> =
-        all.iter().map(|parts| request(key, sink, parts, present)).collect();
-    let requests: Vec<Vec<&[u8]>> =
-        requests.iter().map(|request| request.iter().map(Vec::as_slice).collect()).collect();
-    for (Parts { name, .. }, reply) in all.iter().zip(source.ask_all(&requests)?) {
-        match reply {
-            Frame::Error(text) if !text.starts_with(b"SCHEMA") && !text.starts_with(b"ERR") => {
-                let text = String::from_utf8_lossy(&text).into_owned();
-                return Err(SourceError::Refused("a row", text).into());
-            }
-            Frame::Error(text) => {
-                filled.refused += 1;
-                if filled.refusals.len() < REFUSALS_TOLD {
-                    let shown = match !key.has_masked_name() {
-                        true => name.escape_ascii().to_string(),
-                        false => key.pattern.text().to_owned(),
-                    };
-                    let text = match key.has_personal() {
-                        true => "refused by the schema; what it holds is personal".into(),
-                        false => String::from_utf8_lossy(&text),
-                    };
-                    filled.refusals.push(format!("{shown}: {text}"));
-                }
-            }
-            Frame::Integer(0) | Frame::NullBulk | Frame::Null => filled.kept += 1,
-            _ => filled.loaded += 1,
-        }
-    }
-    Ok(())
 }
 
-/// The request that writes a row.
-fn request(key: &Key, sink: &Sink, Parts { name, rows }: &Parts, present: Present) -> Vec<Vec<u8>> {
+impl Loading<'_, '_> {
+    /// Writes some rows; what would not come back as it is, and what the server refuses, is noted.
+    async fn load(
+        &self,
+        source: &mut Source,
+        all: Vec<Parts>,
+        filled: &mut Filled,
+    ) -> Result<(), FillError> {
+        let all: Vec<(Parts, Written)> = all
+            .into_iter()
+            .map(|parts| {
+                let written = written(self.key, self.sink, &parts);
+                (parts, written)
+            })
+            .collect();
+        let (transaction, table) = (self.transaction, (self.key, self.sink));
+        let objections = coming_back::objections(transaction, table, &all).await?;
+        let mut loaded: Vec<&(Parts, Written)> = Vec::new();
+        for (own, objection) in all.iter().zip(objections) {
+            match objection {
+                Some(reason) => self.refuse(&own.0, &reason, &reason, filled).await?,
+                None => loaded.push(own),
+            }
+        }
+        let requests: Vec<Vec<Vec<u8>>> =
+            loaded.iter().map(|(parts, written)| self.request(parts, written)).collect();
+        let requests: Vec<Vec<&[u8]>> =
+            requests.iter().map(|request| request.iter().map(Vec::as_slice).collect()).collect();
+        for ((parts, _), reply) in loaded.into_iter().zip(source.ask_all(&requests)?) {
+            match reply {
+                Frame::Error(text) if !text.starts_with(b"SCHEMA") && !text.starts_with(b"ERR") => {
+                    let text = String::from_utf8_lossy(&text).into_owned();
+                    return Err(SourceError::Refused("a row", text).into());
+                }
+                Frame::Error(text) => {
+                    let discreet = "refused by the schema; what it holds is personal";
+                    self.refuse(parts, &String::from_utf8_lossy(&text), discreet, filled).await?;
+                }
+                Frame::Integer(0) | Frame::NullBulk | Frame::Null => filled.kept += 1,
+                _ => filled.loaded += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes and tells that a row is not loaded, in words that show a value or none.
+    async fn refuse(
+        &self,
+        parts: &Parts,
+        plain: &str,
+        discreet: &str,
+        filled: &mut Filled,
+    ) -> Result<(), FillError> {
+        let reason = if row::is_discreet(self.key) { discreet } else { plain };
+        notes::refused(self.transaction, self.keyspace, self.sink, &parts.named, reason).await?;
+        filled.refused += 1;
+        if filled.refusals.len() < REFUSALS_TOLD {
+            let shown = store::shown_name(self.key, &parts.name);
+            let text = if self.key.has_personal() { discreet } else { plain };
+            filled.refusals.push(format!("{shown}: {text}"));
+        }
+        Ok(())
+    }
+
+    /// The request that writes a row.
+    fn request(&self, Parts { name, .. }: &Parts, written: &Written) -> Vec<Vec<u8>> {
+        match written {
+            Written::Fields(pairs) => {
+                let flag: &[u8] = if self.present == Present::Overwrite { b"1" } else { b"0" };
+                let head = [b"EVAL", LOAD_HASH, b"1", name, flag].map(<[u8]>::to_vec);
+                let fields = pairs.iter().flat_map(|(name, value)| [name.clone(), value.clone()]);
+                head.into_iter().chain(fields).collect()
+            }
+            Written::Text(text) => {
+                let mut request = vec![b"SET".to_vec(), name.clone(), text.clone()];
+                if self.present == Present::Keep {
+                    request.push(b"NX".to_vec());
+                }
+                request
+            }
+        }
+    }
+}
+
+/// What the server would have of the rows of a key.
+fn written(key: &Key, sink: &Sink, Parts { rows, .. }: &Parts) -> Written {
     if key.data == DataType::Hash {
-        let flag: &[u8] = if present == Present::Overwrite { b"1" } else { b"0" };
-        let head = [b"EVAL", LOAD_HASH, b"1", name, flag].map(<[u8]>::to_vec);
-        let fields = rows.iter().flat_map(|values| value::fields(key, sink, values));
-        return head.into_iter().chain(fields).collect();
+        let fields: Vec<Vec<u8>> =
+            rows.iter().flat_map(|values| value::fields(key, sink, values)).collect();
+        let pairs = fields.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        return Written::Fields(pairs.collect());
     }
     let text = match object_of(&key.content) {
-        Some(object) => value::json(object, sink, rows).into_bytes(),
+        Some(object) => value::json(object, sink, rows),
         None => {
             let column = sink.column_from(&ColumnSource::Value);
             let value = column.zip(rows.first()).and_then(|(at, values)| values[at].clone());
-            value.unwrap_or_default().into_bytes()
+            value.unwrap_or_default()
         }
     };
-    let mut request = vec![b"SET".to_vec(), name.clone(), text];
-    if present == Present::Keep {
-        request.push(b"NX".to_vec());
-    }
-    request
+    Written::Text(text.into_bytes())
 }

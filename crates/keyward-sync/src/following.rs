@@ -11,7 +11,7 @@ mod replicas;
 
 use std::time::{Duration, Instant};
 
-use keyward_schema::{Matcher, Schema, changefeed_key};
+use keyward_schema::{Matcher, Schema, SinkKind, changefeed_key};
 use thiserror::Error;
 use tokio_postgres::Client;
 
@@ -56,6 +56,24 @@ pub enum FollowError {
         "the server's schema has other sinks than this one (history {0}): store its changes with the schema that it serves"
     )]
     OtherSchema(String),
+    /// Changes are neither on the server any longer nor here.
+    #[error(
+        "{}: what was told of rows and items of {tables} cannot be had from there, and nothing is stored; if that is known, say --accept: then what rows and lists still have is compared, and stored where it lacks",
+        missing(*count, *behind)
+    )]
+    Missing {
+        /// How many.
+        count: u64,
+        /// Behind which entry.
+        behind: EntryId,
+        /// The tables that are no mirrors.
+        tables: String,
+    },
+    /// Not all rows of a table have come to the server yet.
+    #[error(
+        "{0}: keyward fill has begun to load it and has not ended: nothing is compared, since what was not loaded yet would be taken away; run keyward fill again to its end, or delete its row of keyward_loading"
+    )]
+    Loading(String),
     /// Comparing would change too much.
     #[error(
         "{table}: of its {rows} rows {altered} are otherwise on the server and {surplus} are not there, more than a hundredth or 1000: nothing is stored; if that is meant, say --accept"
@@ -91,12 +109,21 @@ impl FollowError {
             FollowError::Source(SourceError::Protocol) => false,
             FollowError::Source(SourceError::Connection(_)) => true,
             FollowError::Store(StoreError::Database(DatabaseError::Address)) => false,
-            FollowError::Store(_) | FollowError::Nothing(_) => true,
-            FollowError::Tables(_) | FollowError::OtherSchema(_) | FollowError::Guard { .. } => {
-                false
-            }
+            FollowError::Store(_) | FollowError::Nothing(_) | FollowError::Loading(_) => true,
+            FollowError::Tables(_)
+            | FollowError::OtherSchema(_)
+            | FollowError::Missing { .. }
+            | FollowError::Guard { .. } => false,
         }
     }
+}
+
+/// That changes are missing.
+fn missing(count: u64, behind: EntryId) -> String {
+    let changes = if count == 1 { "change" } else { "changes" };
+    format!(
+        "{count} {changes} behind {behind} were taken off the server's changefeed and are not stored here (the database is an older one, another one stores the same changes, or somebody trimmed it)"
+    )
 }
 
 /// What has been done.
@@ -233,6 +260,11 @@ impl Link {
             self.reading.trim(self.place.entry, &[])?;
             self.is_trimmed = true;
         }
+        let taken_away = self.reading.taken_away()?;
+        if taken_away > self.place.number {
+            self.miss(own, taken_away).await?;
+            return Ok(true);
+        }
         if self.place.compares && end.is_none() {
             self.compare(own, totals).await?;
             return Ok(true);
@@ -240,6 +272,11 @@ impl Link {
         let entries = self.reading.read(self.place.entry, end)?;
         // What was read while another history began may be of that.
         if self.reading.histories()? != chain {
+            return Ok(true);
+        }
+        let taken_away = self.reading.taken_away()?;
+        if taken_away > self.place.number {
+            self.miss(own, taken_away).await?;
             return Ok(true);
         }
         let last = match (entries.last(), end) {
@@ -252,7 +289,8 @@ impl Link {
             replicas::wait(self.reading.source(), own.replicas, |line| tell(line))?;
         }
         let highest = self.place.highest.max(last);
-        let place = Place { entry: last, highest, ..self.place.clone() };
+        let number = self.place.number + entries.len() as u64;
+        let place = Place { entry: last, number, highest, ..self.place.clone() };
         let mut batch = Batch { place, ..Batch::default() };
         let known = batch::Known { schema: &own.schema, matcher: &self.matcher, from: &self.place };
         batch::fill(&mut batch, &known, self.reading.source(), &entries)?;
@@ -271,6 +309,28 @@ impl Link {
             .collect();
         self.reading.trim(self.place.entry, &counts)?;
         Ok(true)
+    }
+
+    /// What is to be done where so many entries were taken away, which are more than are stored.
+    async fn miss(&mut self, own: &mut Following, taken_away: u64) -> Result<(), FollowError> {
+        let keyspace = &*own.schema.keyspace.name;
+        let (place, former) = store::place(&self.client, keyspace).await?;
+        if place != self.place {
+            // Somebody else has stored and trimmed them meanwhile.
+            (self.place, self.former) = (place, former);
+            return Ok(());
+        }
+        let (count, behind) = (taken_away - self.place.number, self.place.entry);
+        let others =
+            crate::ddl::sinks(&own.schema).filter(|(_, sink)| sink.kind != SinkKind::Mirror);
+        let tables: Vec<&str> = others.map(|(_, sink)| &*sink.table).collect();
+        if !tables.is_empty() && own.guard == Guard::Up {
+            return Err(FollowError::Missing { count, behind, tables: tables.join(", ") });
+        }
+        (own.tell)(&format!("{}: what there is is compared", missing(count, behind)));
+        let passed = store::pass_over(&mut self.client, &own.schema, &self.place, taken_away);
+        self.place = passed.await?;
+        Ok(())
     }
 
     /// Lets go what is older than it is kept: rows of tables, and items of lists.

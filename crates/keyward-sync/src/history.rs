@@ -23,6 +23,8 @@ pub struct History {
     pub name: String,
     /// The last entry before it.
     pub began_after: EntryId,
+    /// How many entries were before it.
+    pub before: u64,
     /// Which rows go where by the schema.
     pub declared: u64,
 }
@@ -47,7 +49,13 @@ impl History {
         let (number, _) = (parts.next()?.parse().ok()?, parts.next()?);
         let declared = u64::from_str_radix(parts.next()?, 16).ok()?;
         let began_after = EntryId::parse(value(b"last-delivered-id")?)?;
-        Some(History { number, name: name.to_owned(), began_after, declared })
+        let mut read = pairs.chunks_exact(2);
+        let read = read.find(|pair| pair[0].as_bytes() == Some(b"entries-read"));
+        let before = match read.map(|pair| &pair[1]) {
+            Some(Frame::Integer(before)) => u64::try_from(*before).unwrap_or(0),
+            _ => 0,
+        };
+        Some(History { number, name: name.to_owned(), began_after, before, declared })
     }
 
     /// What is carried out of what is declared.
@@ -63,6 +71,9 @@ pub struct Place {
     pub history: String,
     /// The last entry of it that is stored.
     pub entry: EntryId,
+    /// Which of all entries that the server ever told that is: what it has taken away besides
+    /// is missing here.
+    pub number: u64,
     /// The highest that was stored of any: ids up to it may be given once more.
     pub highest: EntryId,
     /// Whether mirrored rows are to be compared, since not all changes were told.
@@ -70,7 +81,15 @@ pub struct Place {
 }
 
 /// What was stored of a former history.
-pub type Former = (String, EntryId);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Former {
+    /// The history.
+    pub history: String,
+    /// The last entry of it that is stored.
+    pub entry: EntryId,
+    /// Which of all entries that is.
+    pub number: u64,
+}
 
 /// What comes next.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,43 +118,48 @@ pub struct Switch {
 /// What comes next, given the histories of the server and what was stored of former ones.
 pub fn course(place: &Place, chain: &[History], former: &[Former]) -> Course {
     let end = |at: usize| chain.get(at + 1).map(|next| next.began_after);
-    let switch = |at: usize, entry: EntryId, lost, compares, is_foreign| {
+    let switch = |at: usize, (entry, number): (EntryId, u64), lost, compares, is_foreign| {
         let history = chain[at].name.clone();
         let compares = place.compares || compares;
-        let to = Place { history, entry, highest: place.highest, compares };
+        let to = Place { history, entry, number, highest: place.highest, compares };
         Course::Switch(Switch { to, lost, is_foreign })
     };
     if chain.is_empty() {
         return if place.history.is_empty() { Course::Wait } else { Course::Nothing };
     }
     if place.history.is_empty() {
-        return switch(0, EntryId::default(), None, true, false);
+        return switch(0, (EntryId::default(), 0), None, true, false);
     }
     if let Some(at) = chain.iter().position(|own| own.name == place.history) {
         return match end(at) {
             Some(end) if place.entry > end => {
-                switch(at + 1, end, Some((end, place.entry)), true, false)
+                let start = (end, chain[at + 1].before);
+                switch(at + 1, start, Some((end, place.entry)), true, false)
             }
             Some(end) if place.entry == end => {
                 let marks = |at: usize| History::marks(&chain[at].name);
-                switch(at + 1, end, None, marks(at) != marks(at + 1), false)
+                let start = (end, place.number);
+                switch(at + 1, start, None, marks(at) != marks(at + 1), false)
             }
             end => Course::Read(at, end),
         };
     }
     // The history of the place is lost as a whole: what both sides had before counts.
     let known = chain.iter().enumerate().rev().find_map(|(at, own)| {
-        let stored = former.iter().find(|(name, _)| *name == own.name)?.1;
-        Some((at, stored))
+        let stored = former.iter().find(|former| former.history == own.name)?;
+        Some((at, (stored.entry, stored.number)))
     });
     match known {
         Some((at, stored)) => match end(at) {
-            Some(end) if stored > end => switch(at + 1, end, Some((end, place.entry)), true, false),
-            _ => switch(at, stored, Some((stored, place.entry)), true, false),
+            Some(end) if stored.0 > end => {
+                let start = (end, chain[at + 1].before);
+                switch(at + 1, start, Some((end, place.entry)), true, false)
+            }
+            _ => switch(at, stored, Some((stored.0, place.entry)), true, false),
         },
         None => {
             let lost = Some((EntryId::default(), place.entry));
-            switch(0, EntryId::default(), lost, true, true)
+            switch(0, (EntryId::default(), 0), lost, true, true)
         }
     }
 }
@@ -150,16 +174,21 @@ mod tests {
 
     fn history(number: u64, name: &str, began_after: u64) -> History {
         let name = format!("{number}-{name}-0a-0a");
-        History { number, name, began_after: id(began_after), declared: 10 }
+        History { number, name, began_after: id(began_after), before: began_after, declared: 10 }
     }
 
     fn place(history: &History, entry: u64) -> Place {
         Place {
             history: history.name.clone(),
             entry: id(entry),
+            number: entry,
             highest: id(entry),
             compares: false,
         }
+    }
+
+    fn former(history: &History, entry: u64) -> Former {
+        Former { history: history.name.clone(), entry: id(entry), number: entry }
     }
 
     /// Where it goes: the history's number, the entry, what is lost, and whether rows are compared.
@@ -175,6 +204,8 @@ mod tests {
         };
         let number = chain.iter().find(|own| own.name == to.history).map(|own| own.number);
         let lost = lost.map(|(after, up_to)| (after.ms, up_to.ms));
+        // Of these each millisecond has one.
+        assert_eq!(to.number, to.entry.ms);
         assert_eq!(
             (number, to.entry.ms, lost, to.compares),
             (Some(expected.0), expected.1, expected.2, expected.3)
@@ -231,10 +262,10 @@ mod tests {
         let chain = [history(1, "a", 0), history(2, "b", 10)];
         // Of the first one 9 was stored, so 10 is to be read; and 7, so all behind it.
         for stored in [9, 7] {
-            let former = [(chain[0].name.clone(), id(stored))];
+            let former = [former(&chain[0], stored)];
             check(&place(&lost, 12), &chain, &former, (1, stored, Some((stored, 12)), true));
         }
-        let former = [(chain[0].name.clone(), id(11))];
+        let former = [former(&chain[0], 11)];
         check(&place(&lost, 12), &chain, &former, (2, 10, Some((10, 12)), true));
     }
 

@@ -44,11 +44,25 @@ pub async fn inspect(
     months: &[Month],
 ) -> Result<Inspection, DatabaseError> {
     let mut inspection = Inspection { is_mended: true, ..Inspection::default() };
+    let keyspace = crate::names::text(&schema.keyspace.name);
+    let own = "SELECT to_regclass('keyward_place') IS NOT NULL \
+               AND to_regclass('keyward_fills') IS NOT NULL";
+    let has_place: bool = client.query_one(own, &[]).await?.get(0);
     for (key, sink) in sinks(schema) {
         let columns = columns(client, sink).await?;
         if columns.is_empty() {
             inspection.lacks(format!("there is no table {}", sink.table));
             inspection.additions.extend(ddl::of_table(key, sink, months));
+            if has_place {
+                // What it had before is told no more: rows and lists are looked at.
+                let table = crate::names::text(&sink.table);
+                inspection.additions.push(format!(
+                    "DELETE FROM keyward_fills WHERE keyspace = {keyspace} AND table_name = {table}"
+                ));
+                inspection.additions.push(format!(
+                    "UPDATE keyward_place SET compares = true WHERE keyspace = {keyspace}"
+                ));
+            }
             continue;
         }
         inspection.compare_columns(sink, &columns);

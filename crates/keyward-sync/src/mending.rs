@@ -4,7 +4,8 @@
 //! Owns when that may be done. A table is filled without a question; what it has otherwise or
 //! alone is altered or taken away only if that is little of it (the guard: by its share and by its number), since a server that
 //! came up empty, or another one, would have all of it gone. Invariants: all of it is done in one
-//! transaction with the place, or nothing; archives and items are never touched.
+//! transaction with the place, or nothing; archives and items are never touched; what `keyward fill`
+//! did not load is not taken away, and nothing is compared before it has ended.
 
 use std::collections::BTreeSet;
 
@@ -62,6 +63,12 @@ pub async fn mend(
     let pending = sight::pending(source, &feed, place.entry)?;
     let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
         .expect("a checked schema has patterns that a matcher can tell apart");
+    let loading = "SELECT string_agg(table_name, ', ' ORDER BY table_name) FROM keyward_loading \
+                   WHERE keyspace = $1";
+    let loading = transaction.query_one(loading, &[&keyspace]).await;
+    if let Some(tables) = loading.map_err(DatabaseError::from)?.get(0) {
+        return Err(FollowError::Loading(tables));
+    }
     let mut mended = Mended::default();
     let mirrors: Vec<(&Key, &Sink)> =
         ddl::sinks(schema).filter(|(_, sink)| sink.kind == SinkKind::Mirror).collect();
@@ -70,7 +77,8 @@ pub async fn mend(
             let found = matcher.find(name).and_then(|found| schema.id(found.pattern));
             found.is_some_and(|id| std::ptr::eq(schema.key(id), *key))
         };
-        let mut table = Table { transaction: &transaction, key, sink, pending: &pending, place };
+        let mut table =
+            Table { transaction: &transaction, keyspace, key, sink, pending: &pending, place };
         let before = table.count().await?;
         let (stored, altered) = table.fill(source, is_own).await?;
         mended.stored += stored;
@@ -83,7 +91,8 @@ pub async fn mend(
     }
     // What refers to a row of another table goes before that.
     for (key, sink) in mirrors.iter().rev() {
-        let table = Table { transaction: &transaction, key, sink, pending: &pending, place };
+        let table =
+            Table { transaction: &transaction, keyspace, key, sink, pending: &pending, place };
         mended.removed += table.remove_surplus().await?;
     }
     store::note_compared(&transaction, keyspace, place).await?;
@@ -94,6 +103,7 @@ pub async fn mend(
 /// A table that is mended.
 struct Table<'a, 'c> {
     transaction: &'a Transaction<'c>,
+    keyspace: &'a str,
     key: &'a Key,
     sink: &'a Sink,
     /// Keys whose changes are on their way.
@@ -108,6 +118,11 @@ impl Table<'_, '_> {
 
     fn failed(&self, error: tokio_postgres::Error) -> StoreError {
         Failure::at(&self.sink.table, error).into_error()
+    }
+
+    /// What the notes of rows that were not loaded are found by.
+    fn named(&self) -> [&(dyn ToSql + Sync); 2] {
+        [&self.keyspace, &self.sink.table]
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
@@ -135,6 +150,9 @@ impl Table<'_, '_> {
             altered += other;
             cursor = next;
             if cursor == b"0" {
+                let forget = statement::forget_unloaded(self.sink, &self.seen());
+                let forgotten = self.transaction.execute(&forget, &self.named()).await;
+                forgotten.map_err(|error| self.failed(error))?;
                 return Ok((stored, altered));
             }
         }
@@ -172,10 +190,16 @@ impl Table<'_, '_> {
         let arrays: Vec<&(dyn ToSql + Sync)> =
             arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
         let differing = statement::differing(self.sink);
-        let differing = self.transaction.query(&differing, &arrays).await;
+        let failed = |error| self.failed(error);
+        self.transaction.batch_execute("SAVEPOINT look").await.map_err(failed)?;
+        let differing = match self.transaction.query(&differing, &arrays).await {
+            Ok(differing) => differing,
+            Err(error) => return Err(self.blame(error, &found).await.into()),
+        };
+        self.transaction.batch_execute("RELEASE SAVEPOINT look").await.map_err(failed)?;
         let mut owners: BTreeSet<usize> = BTreeSet::new();
         let mut altered: BTreeSet<usize> = BTreeSet::new();
-        for row in differing.map_err(|error| self.failed(error))? {
+        for row in differing {
             let (place, is_absent): (i64, bool) = (row.get(0), row.get(1));
             let at = usize::try_from(place - 1).unwrap_or(usize::MAX);
             let Some((owner, _)) = all.get(at) else { continue };
@@ -191,6 +215,32 @@ impl Table<'_, '_> {
             owners.iter().map(|owner| (found[*owner].0, &found[*owner].1[..])).collect();
         self.store(&rows).await?;
         Ok((rows.len() as u64, altered.len() as u64))
+    }
+
+    /// Which of some rows the database cannot look for, and why.
+    async fn blame(&self, error: tokio_postgres::Error, found: &[(&[u8], Vec<Row>)]) -> StoreError {
+        let of_all = match Failure::at(&self.sink.table, error) {
+            Failure::Store(error) => return error,
+            refused => refused.into_error(),
+        };
+        let differing = statement::differing(self.sink);
+        for (name, rows) in found {
+            let back = self.transaction.batch_execute("ROLLBACK TO SAVEPOINT look").await;
+            if let Err(error) = back {
+                return self.failed(error);
+            }
+            let rows: Vec<&Row> = rows.iter().collect();
+            let arrays = rows::arrays_of(self.sink, &rows);
+            let arrays: Vec<&(dyn ToSql + Sync)> =
+                arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
+            let Err(error) = self.transaction.query(&differing, &arrays).await else { continue };
+            if let Failure::Refused(reason) = Failure::at(&self.sink.table, error) {
+                let is_discreet = row::is_discreet(self.key);
+                let reason = if is_discreet { reason.discreet } else { reason.plain };
+                return self.refused(name, reason);
+            }
+        }
+        of_all
     }
 
     /// Stores rows; where one is refused, it is named.
@@ -234,8 +284,8 @@ impl Table<'_, '_> {
     /// How many rows the table has alone, as far as that matters.
     async fn count_surplus(&self, allowed: u64) -> Result<u64, FollowError> {
         let most = allowed + self.pending.len() as u64 + 1;
-        let surplus = statement::surplus(self.sink, &self.seen(), most);
-        let rows = self.transaction.query(&surplus, &[]).await;
+        let surplus = statement::loaded_surplus(self.sink, &self.seen(), most);
+        let rows = self.transaction.query(&surplus, &self.named()).await;
         let rows = rows.map_err(|error| self.failed(error))?;
         let columns = statement::name_columns(self.sink);
         let is_told = |row: &tokio_postgres::Row| {
@@ -248,7 +298,7 @@ impl Table<'_, '_> {
 
     async fn remove_surplus(&self) -> Result<u64, FollowError> {
         let remove = statement::remove_surplus(self.sink, &self.seen());
-        let removed = self.transaction.execute(&remove, &[]).await;
+        let removed = self.transaction.execute(&remove, &self.named()).await;
         Ok(removed.map_err(|error| self.failed(error))?)
     }
 }

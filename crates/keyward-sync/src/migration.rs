@@ -38,6 +38,13 @@ fn of_table(old: &Sink, new: &Sink) -> Vec<String> {
         let to = if new.partitioned_by().is_some() { "partitioned" } else { "not partitioned" };
         statements.push(format!("-- {table} is to be {to}: make it anew and copy its rows"));
     }
+    let key = |sink: &Sink| column_names(sink, &sink.key);
+    let is_keyed_anew = key(old) != key(new);
+    if is_keyed_anew {
+        // A column of a primary key cannot lack a value.
+        let constraint = format!("{}_pkey", crate::names::bare(&new.table));
+        statements.push(alter(format!("DROP CONSTRAINT {constraint}")));
+    }
     for column in &new.columns {
         let Some(was) = old.columns.iter().find(|other| other.name == column.name) else {
             // The rows that are there have no value for it.
@@ -51,7 +58,11 @@ fn of_table(old: &Sink, new: &Sink) -> Vec<String> {
         let named = name(&column.name);
         if was.ty != column.ty {
             let ty = column.ty;
-            statements.push(alter(format!("ALTER COLUMN {named} TYPE {ty} USING {named}::{ty}")));
+            let change = alter(format!("ALTER COLUMN {named} TYPE {ty} USING {named}::{ty}"));
+            statements.push(match loss(&named, &was.ty.to_string(), &ty.to_string()) {
+                None => change,
+                Some(loss) => guarded(new, &column.name, (&loss, &ty.to_string()), &change),
+            });
         }
         if was.required && !column.required {
             statements.push(alter(format!("ALTER COLUMN {named} DROP NOT NULL")));
@@ -75,10 +86,7 @@ fn of_table(old: &Sink, new: &Sink) -> Vec<String> {
         }
         statements.push(format!("-- ALTER TABLE {table} DROP COLUMN {named}"));
     }
-    let key = |sink: &Sink| column_names(sink, &sink.key);
-    if key(old) != key(new) {
-        let constraint = format!("{}_pkey", crate::names::bare(&new.table));
-        statements.push(alter(format!("DROP CONSTRAINT {constraint}")));
+    if is_keyed_anew {
         statements.push(alter(format!("ADD PRIMARY KEY ({})", key(new))));
     }
     for columns in indexes(new) {
@@ -89,6 +97,35 @@ fn of_table(old: &Sink, new: &Sink) -> Vec<String> {
         }
     }
     statements
+}
+
+/// When a value would not be the same any longer as one of another type; nothing where that cannot
+/// be, or the cast itself refuses it.
+fn loss(named: &str, from: &str, to: &str) -> Option<String> {
+    let is_text = |ty: &str| ty == "text" || ty.starts_with("varchar");
+    match (is_text(from), to) {
+        (_, "text") => None,
+        (_, "numeric") if ["bigint", "integer", "smallint"].contains(&from) => None,
+        (_, to) if is_text(to) => Some(format!("{named}::{to}::text <> {named}::text")),
+        (true, to) if to.starts_with("numeric(") => {
+            Some(format!("{named}::{to} <> {named}::numeric"))
+        }
+        (true, "date") => Some(format!("{named}::date::timestamp <> {named}::timestamp")),
+        (true, _) => None,
+        (false, to) => Some(format!("{named}::{to}::{from} IS DISTINCT FROM {named}")),
+    }
+}
+
+/// A change of a column that is refused as long as a row would lose something.
+fn guarded(sink: &Sink, column: &str, (loss, to): (&str, &str), change: &str) -> String {
+    let table = name(&sink.table);
+    let what = format!("{}.{column} would lose something in type {to}", sink.table);
+    let what = crate::names::text(&what.replace('%', "%%"));
+    format!(
+        "DO $keyward$ BEGIN\n  LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE;\n  \
+         IF EXISTS (SELECT 1 FROM {table} WHERE {loss}) THEN\n    RAISE EXCEPTION {what};\n  \
+         END IF;\n  {change};\nEND $keyward$"
+    )
 }
 
 #[cfg(test)]
@@ -136,5 +173,18 @@ mod tests {
             ["ALTER TABLE u DROP CONSTRAINT u_pkey", "ALTER TABLE u ADD PRIMARY KEY (id, a)"];
         let made = statements(&user("a = 'int'", old), &user("a = 'int'", keyed), &[]);
         assert_eq!(made, expected);
+    }
+
+    #[test]
+    fn a_column_leaves_the_primary_key_before_it_may_lack_a_value() {
+        let old = user("a = 'int', b = 'int'", "archive = 'u', key = ['id', 'b']");
+        let new = user("a = 'int'", "archive = 'u', key = ['id', 'a']");
+        let expected = [
+            "ALTER TABLE u DROP CONSTRAINT u_pkey",
+            "ALTER TABLE u ALTER COLUMN b DROP NOT NULL",
+            "-- ALTER TABLE u DROP COLUMN b",
+            "ALTER TABLE u ADD PRIMARY KEY (id, a)",
+        ];
+        assert_eq!(statements(&old, &new, &[]), expected);
     }
 }

@@ -170,6 +170,58 @@ pub(crate) fn lacking_items(sink: &Sink) -> String {
     )
 }
 
+/// Which of the given rows the table has otherwise, and in which columns; none of them where it
+/// has no such row.
+pub(crate) fn differing_columns(sink: &Sink) -> String {
+    let given_value = |at: usize| cast(&sink.columns[at], &format!("c{at}"));
+    let own = |at: usize| format!("t.{}", name(&sink.columns[at].name));
+    let is_same = sink.key.iter().map(|at| format!("{} = {}", own(*at), given_value(*at)));
+    let is_same: Vec<String> = is_same.collect();
+    let differs = (0..sink.columns.len()).filter(|at| !sink.key.contains(at)).map(|at| {
+        let named = crate::names::text(&sink.columns[at].name);
+        format!("CASE WHEN {} IS DISTINCT FROM {} THEN {named} END", own(at), given_value(at))
+    });
+    let differs: Vec<String> = differs.collect();
+    let differs = match &differs[..] {
+        [] => "''".to_owned(),
+        differs => format!("concat_ws(', ', {})", differs.join(", ")),
+    };
+    format!(
+        "SELECT place, CASE WHEN t.ctid IS NOT NULL THEN {differs} END AS named \
+         FROM {} LEFT JOIN {} AS t ON {}",
+        given(sink.columns.len()),
+        name(&sink.table),
+        is_same.join(" AND ")
+    )
+}
+
+/// The columns that name the key of a row, as an array of texts.
+fn name_array(sink: &Sink) -> String {
+    let names = name_columns(sink).into_iter().map(|at| name(&sink.columns[at].name));
+    let texts: Vec<String> = names.map(|own| format!("t.{own}::text")).collect();
+    format!("ARRAY[{}]", texts.join(", "))
+}
+
+/// That `keyward fill` has loaded a row, or never tried; the first value is the keyspace, the
+/// second the table.
+fn is_loaded(sink: &Sink) -> String {
+    format!(
+        "NOT EXISTS (SELECT 1 FROM keyward_unloaded AS u WHERE u.keyspace = $1 \
+         AND u.table_name = $2 AND u.key = {})",
+        name_array(sink)
+    )
+}
+
+/// Forgets that rows were not loaded which have been seen on the server; values as of
+/// [`is_loaded`].
+pub(crate) fn forget_unloaded(sink: &Sink, seen: &str) -> String {
+    format!(
+        "DELETE FROM keyward_unloaded AS u USING {seen} AS t \
+         WHERE u.keyspace = $1 AND u.table_name = $2 AND u.key = {}",
+        name_array(sink)
+    )
+}
+
 /// Notes the keys of the given rows in a table for that.
 pub(crate) fn note_seen(sink: &Sink, seen: &str) -> String {
     let values =
@@ -225,9 +277,24 @@ pub(crate) fn surplus(sink: &Sink, seen: &str, most: u64) -> String {
     )
 }
 
-/// Takes those rows away, or marks them.
+/// The same without those that `keyward fill` did not load; the first value is the keyspace, the
+/// second the table.
+pub(crate) fn loaded_surplus(sink: &Sink, seen: &str, most: u64) -> String {
+    let names = name_columns(sink).into_iter().map(|at| name(&sink.columns[at].name));
+    let texts: Vec<String> = names.map(|own| format!("t.{own}::text")).collect();
+    format!(
+        "SELECT DISTINCT {} FROM {} AS t WHERE {} AND {} LIMIT {most}",
+        texts.join(", "),
+        name(&sink.table),
+        is_surplus(sink, seen),
+        is_loaded(sink)
+    )
+}
+
+/// Takes those rows away, or marks them; values as of [`loaded_surplus`].
 pub(crate) fn remove_surplus(sink: &Sink, seen: &str) -> String {
-    let (table, is_surplus) = (name(&sink.table), is_surplus(sink, seen));
+    let table = name(&sink.table);
+    let is_surplus = format!("{} AND {}", is_surplus(sink, seen), is_loaded(sink));
     match (sink.deletion, sink.column_from(&ColumnSource::Time)) {
         (Deletion::Mark, Some(at)) => {
             let own = name(&sink.columns[at].name);

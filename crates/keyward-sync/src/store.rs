@@ -71,7 +71,8 @@ pub struct Change {
     pub name: Vec<u8>,
     /// What.
     pub what: What,
-    /// The item as it was pushed, where it is one, and which of its entry.
+    /// The item as it was pushed, or the row that ended, as JSON, and which of its entry; nothing of
+    /// a mirrored row, which the server has.
     pub item: Option<(usize, Vec<u8>)>,
 }
 
@@ -138,11 +139,17 @@ impl Stored {
 /// # Errors
 /// If the database cannot be asked.
 pub async fn place(client: &Client, keyspace: &str) -> Result<(Place, Vec<Former>), DatabaseError> {
-    let query = "SELECT history, entry, highest, compares FROM keyward_place WHERE keyspace = $1";
+    let query = "SELECT history, entry, highest, compares, number FROM keyward_place \
+                 WHERE keyspace = $1";
     let row = client.query_opt(query, &[&keyspace]).await?;
-    let former = "SELECT history, stored_to FROM keyward_histories WHERE keyspace = $1";
+    let former = "SELECT history, stored_to, number FROM keyward_histories WHERE keyspace = $1";
     let former = client.query(former, &[&keyspace]).await?;
-    let former = former.iter().map(|row| (row.get(0), id_of(row.get(1)))).collect();
+    let former = former.iter().map(|row| Former {
+        history: row.get(0),
+        entry: id_of(row.get(1)),
+        number: number_of(row.get(2)),
+    });
+    let former = former.collect();
     Ok((row.map_or(Place::default(), |row| place_of(&row)), former))
 }
 
@@ -150,9 +157,15 @@ fn id_of(text: &str) -> EntryId {
     EntryId::parse(text.as_bytes()).unwrap_or_default()
 }
 
+/// A count as the database has it.
+fn number_of(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
 fn place_of(row: &tokio_postgres::Row) -> Place {
     let [entry, highest] = [1, 2].map(|at| id_of(row.get(at)));
-    Place { history: row.get(0), entry, highest, compares: row.get(3) }
+    let (history, number) = (row.get(0), number_of(row.get(4)));
+    Place { history, entry, number, highest, compares: row.get(3) }
 }
 
 /// Stores a batch behind a place.
@@ -216,10 +229,11 @@ async fn set_place(
     place: &Place,
 ) -> Result<(), tokio_postgres::Error> {
     let update = "UPDATE keyward_place SET history = $2, entry = $3, highest = $4, \
-                  compares = $5, stored_at = now() WHERE keyspace = $1";
+                  compares = $5, number = $6, stored_at = now() WHERE keyspace = $1";
+    let number = i64::try_from(place.number).unwrap_or(i64::MAX);
     let [entry, highest] = [place.entry, place.highest].map(|id| id.to_string());
-    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-        [&keyspace, &place.history, &entry, &highest, &place.compares];
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+        [&keyspace, &place.history, &entry, &highest, &place.compares, &number];
     transaction.execute(update, &values).await.map(drop)
 }
 
@@ -237,11 +251,15 @@ pub async fn switch(
     lock(&transaction, keyspace, from).await.map_err(Failure::into_error)?;
     let outcome = async {
         if !from.history.is_empty() {
-            let insert = "INSERT INTO keyward_histories (keyspace, history, stored_to) \
-                          VALUES ($1, $2, $3) ON CONFLICT (keyspace, history) \
-                          DO UPDATE SET stored_to = EXCLUDED.stored_to, left_at = now()";
+            let insert = "INSERT INTO keyward_histories (keyspace, history, stored_to, number) \
+                          VALUES ($1, $2, $3, $4) ON CONFLICT (keyspace, history) \
+                          DO UPDATE SET stored_to = EXCLUDED.stored_to, \
+                          number = EXCLUDED.number, left_at = now()";
             let stored_to = from.entry.to_string();
-            transaction.execute(insert, &[&keyspace, &from.history, &stored_to]).await?;
+            let number = i64::try_from(from.number).unwrap_or(i64::MAX);
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+                [&keyspace, &from.history, &stored_to, &number];
+            transaction.execute(insert, &values).await?;
         }
         if let Some((after, to)) = switch.lost {
             let insert = "INSERT INTO keyward_forks \
@@ -275,9 +293,9 @@ pub(crate) async fn lock_place(
     transaction: &Transaction<'_>,
     keyspace: &str,
 ) -> Result<Place, StoreError> {
-    let insert = "INSERT INTO keyward_place (keyspace, history, entry, highest, compares) \
-                  VALUES ($1, '', '0-0', '0-0', false) ON CONFLICT DO NOTHING";
-    let query = "SELECT history, entry, highest, compares FROM keyward_place \
+    let insert = "INSERT INTO keyward_place (keyspace, history, entry, number, highest, compares) \
+                  VALUES ($1, '', '0-0', 0, '0-0', false) ON CONFLICT DO NOTHING";
+    let query = "SELECT history, entry, highest, compares, number FROM keyward_place \
                  WHERE keyspace = $1 FOR UPDATE";
     let locked = async {
         transaction.execute(insert, &[&keyspace]).await?;
@@ -285,6 +303,31 @@ pub(crate) async fn lock_place(
     };
     let row = locked.await.map_err(|error| failure::unwritable("keyward_place", &error))?;
     Ok(place_of(&row))
+}
+
+/// Passes over entries that are missing: the next ones have this number. Mirrored rows are
+/// compared then, and what lists have of items is looked for in their tables once more.
+///
+/// # Errors
+/// If the database cannot be used, or somebody else has stored changes meanwhile.
+pub(crate) async fn pass_over(
+    client: &mut Client,
+    schema: &Schema,
+    from: &Place,
+    number: u64,
+) -> Result<Place, StoreError> {
+    let keyspace = &*schema.keyspace.name;
+    let transaction = client.transaction().await.map_err(DatabaseError::from)?;
+    lock(&transaction, keyspace, from).await.map_err(Failure::into_error)?;
+    let place = Place { number, compares: true, ..from.clone() };
+    let outcome = async {
+        let forget = "DELETE FROM keyward_fills WHERE keyspace = $1";
+        transaction.execute(forget, &[&keyspace]).await?;
+        set_place(&transaction, keyspace, &place).await
+    };
+    outcome.await.map_err(DatabaseError::from)?;
+    transaction.commit().await.map_err(DatabaseError::from)?;
+    Ok(place)
 }
 
 /// Notes that mirrored rows have been compared.

@@ -112,7 +112,8 @@ fn has_mirrored(keys: &Keyspace, db: usize, schema: &Schema, keyspace: usize) ->
 
 /// Begins a history unless the changefeed is in the one that was begun last. A history is a
 /// group of the stream: plain data, which trimming leaves. Its name is its number, chance of
-/// the host, and what goes where; it has been given what was there before.
+/// the host, and what goes where; it has been given what was there before, and says how many that
+/// were (entries are numbered so: who stores them notices those that are missing).
 fn begin(
     keys: &mut Keyspace,
     shared: &mut Shared,
@@ -130,6 +131,7 @@ fn begin(
         return Ok(());
     }
     let last = stream.map_or(StreamId::MIN, |stream| stream.facts().last_id);
+    let added = stream.map_or(0, |stream| stream.facts().added).to_string();
     let mut past: Vec<(u64, Vec<u8>)> = stream.map_or(Vec::new(), |stream| {
         stream.groups().filter_map(|(name, _)| Some((number_of(name)?, name.to_vec()))).collect()
     });
@@ -146,8 +148,9 @@ fn begin(
         follow_up(keys, shared, session, host, db, destroy.args())?;
     }
     let last = last.text();
-    let words = [b"XGROUP", &b"CREATE"[..], feed, &group, last.as_bytes(), b"MKSTREAM"];
-    let create: ArgBuf = words.iter().collect();
+    let head = [b"XGROUP", &b"CREATE"[..], feed, &group, last.as_bytes(), b"MKSTREAM"];
+    let words = head.into_iter().chain([&b"ENTRIESREAD"[..], added.as_bytes()]);
+    let create: ArgBuf = words.collect();
     follow_up(keys, shared, session, host, db, create.args())?;
     if let Some(known) = known {
         shared.histories.swap_remove(known);

@@ -66,7 +66,7 @@ fn entries(test: &mut TestEngine, client: ClientId) -> Vec<String> {
     let ends = starts.iter().skip(1).copied().chain([texts.len()]);
     let entries = starts.iter().zip(ends).map(|(start, end)| texts[start + 1..end].join(" "));
     let entries = entries.map(|entry| entry.trim_end().to_owned()).collect();
-    let trimmed = test.call(client, &format!("XTRIM {FEED} MAXLEN 0"));
+    let trimmed = test.call(client, &format!("XTRIM {FEED} MINID = 99999999999999"));
     assert!(trimmed.starts_with(':'), "{trimmed}");
     entries
 }
@@ -151,7 +151,7 @@ fn what_is_pushed_is_told_in_order() {
     check(&mut test, "LPUSH tx:7 c d", &["append tx:7 item c item d"]);
     check(&mut test, "LPOP tx:7 2", &[]);
     check(&mut test, "LTRIM tx:7 1 -1", &[]);
-    check(&mut test, "LMOVE tx:7 tx:8 LEFT RIGHT", &["append tx:8 item b"]);
+    check(&mut test, "RPUSH tx:8 b", &["append tx:8 item b"]);
     check(&mut test, "XADD log:7 * what it", &["append log:7 what it"]);
     for command in ["LSET tx:8 0 x", "LREM tx:8 0 b", "LINSERT tx:8 BEFORE b x"] {
         let reply = test.call(client, command);
@@ -434,6 +434,77 @@ fn items_that_a_table_has_are_not_told_under_another_name() {
     test.call(client, "RPUSH other b");
     assert_eq!(test.call(client, "RENAME other tx:8"), "+OK\r\n");
     assert_eq!(entries(&mut test, client), ["append tx:8 item b"]);
+}
+
+#[test]
+fn items_that_a_table_has_are_not_moved_sorted_or_restored_into_it_again() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a b");
+    test.call(client, "RPUSH tx:8 c");
+    test.call(client, "XADD log:7 * what it");
+    let dump = |test: &mut TestEngine, key: &str| test.ask(client, &["DUMP", key]).1;
+    let payload = |reply: Vec<u8>| {
+        let start = reply.iter().position(|byte| *byte == b'\n').expect("a length") + 1;
+        reply[start..reply.len() - 2].to_vec()
+    };
+    let (list, stream) = (payload(dump(&mut test, "tx:7")), payload(dump(&mut test, "log:7")));
+    entries(&mut test, client);
+    for command in [
+        "LMOVE tx:7 tx:7 LEFT RIGHT",
+        "LMOVE tx:7 tx:8 LEFT RIGHT",
+        "RPOPLPUSH tx:7 tx:8",
+        "BLMOVE tx:7 tx:8 LEFT RIGHT 1",
+        "BRPOPLPUSH tx:7 tx:8 1",
+        "SORT tx:7 ALPHA STORE tx:7",
+        "SORT tx:7 BY nosort STORE tx:9",
+    ] {
+        let reply = test.call(client, command);
+        assert!(reply.contains("which has these items already"), "{command}: {reply}");
+    }
+    for (key, dump) in [("tx:7", &list), ("tx:9", &list), ("log:9", &stream)] {
+        let words: [&[u8]; 5] = [b"RESTORE", key.as_bytes(), b"0", dump, b"REPLACE"];
+        let reply = String::from_utf8_lossy(&test.ask(client, &words).1).into_owned();
+        assert!(reply.contains("items are pushed to it, not restored"), "{key}: {reply}");
+    }
+    assert_eq!(entries(&mut test, client), Vec::<String>::new());
+    assert_eq!(test.call(client, "LRANGE tx:7 0 -1"), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+    // Items of another list are pushed, and leaving the table's lists is no push.
+    test.call(client, "RPUSH other x y");
+    check(&mut test, client, "LMOVE other tx:8 LEFT RIGHT", &["append tx:8 item x"]);
+    check(&mut test, client, "SORT other ALPHA STORE tx:9", &["append tx:9 item y"]);
+    check(&mut test, client, "LMOVE tx:7 other LEFT RIGHT", &[]);
+}
+
+#[test]
+fn a_changefeed_is_trimmed_by_the_last_entry_that_is_stored_alone() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a");
+    for command in
+        ["XTRIM FEED MAXLEN 0", "XTRIM FEED MAXLEN ~ 0", "XTRIM FEED MINID ~ 99999999999999"]
+    {
+        let reply = test.call(client, &command.replace("FEED", FEED));
+        assert!(reply.starts_with("-SCHEMA"), "{command}: {reply}");
+    }
+    assert_eq!(test.call(client, &format!("XLEN {FEED}")), ":1\r\n");
+    assert_eq!(entries(&mut test, client), ["append tx:7 item a"]);
+}
+
+#[test]
+fn a_history_says_how_many_entries_were_before_it() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a b");
+    test.call(client, "RPUSH tx:7 c");
+    entries(&mut test, client);
+    test.host.secrets = 7;
+    test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
+    test.tick();
+    test.call(client, "RPUSH tx:7 d");
+    let reply = test.call(client, &format!("XINFO GROUPS {FEED}"));
+    let lines: Vec<&str> = reply.split("\r\n").collect();
+    let read = |at: usize| lines.get(at + 1).copied().unwrap_or_default();
+    let reads = (0..lines.len()).filter(|at| lines[*at] == "entries-read").map(read);
+    let reads: Vec<&str> = reads.collect();
+    assert_eq!((reads.first(), reads.last()), (Some(&":0"), Some(&":2")), "{reply}");
 }
 
 /// A figure of a pattern in INFO.

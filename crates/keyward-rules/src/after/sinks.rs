@@ -96,7 +96,7 @@ impl Aftermath<'_> {
         if is_trimmed || self.cause != Cause::Command {
             return Ok(());
         }
-        let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM";
+        let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM MINID";
         Err(Objection::Refused(Box::new(self.book.refuse(
             table,
             change.key,

@@ -11,7 +11,8 @@ use super::object_of;
 use crate::names::name;
 use crate::{ddl, statement};
 
-/// Reads all rows that are not marked as deleted, each column as the text that the server had.
+/// Reads all rows that are not marked as deleted, each column as the text that the server had,
+/// and those that name the key as the database writes them.
 pub(super) fn select(key: &Key, sink: &Sink) -> String {
     let columns = sink.columns.iter().map(|column| {
         let own = format!("t.{}", name(&column.name));
@@ -21,7 +22,9 @@ pub(super) fn select(key: &Key, sink: &Sink) -> String {
             None => format!("{own}::text"),
         }
     });
-    let columns: Vec<String> = columns.collect();
+    let names = statement::name_columns(sink).into_iter();
+    let names = names.map(|at| format!("t.{}::text", name(&sink.columns[at].name)));
+    let columns: Vec<String> = columns.chain(names).collect();
     let living = statement::living(sink, "WHERE");
     let order = match sink.column_from(&ColumnSource::SplitName) {
         // The rows of a key together.

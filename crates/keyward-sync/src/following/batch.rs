@@ -7,9 +7,10 @@ use keyward_schema::{DataType, KeyId, Matcher, Schema, SinkKind};
 use crate::entry::{Entry, EntryId};
 use crate::following::FollowError;
 use crate::history::Place;
-use crate::row::{Held, Origin, key_of, masked, rows_of};
+use crate::row::{Held, MASK, Origin, has_secrets, key_of, masked, rows_of};
 use crate::sight;
 use crate::source::Source;
+use crate::store::dead_letters::as_json;
 use crate::store::{Batch, Change, Orphan, What};
 
 /// What is known before entries are looked at.
@@ -102,10 +103,7 @@ fn orphans(known: &Known<'_>, entry: &Entry) -> Vec<Orphan> {
             entry.pairs.iter().map(|(_, item)| item.clone()).enumerate().map(orphan).collect()
         }
         _ => {
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let fields = entry.pairs.iter().map(|(name, value)| (text(name), text(value).into()));
-            let fields: serde_json::Map<String, serde_json::Value> = fields.collect();
-            vec![orphan((0, serde_json::Value::from(fields).to_string().into_bytes()))]
+            vec![orphan((0, as_json(&entry.pairs)))]
         }
     }
 }
@@ -126,7 +124,11 @@ fn push(
     };
     let item = match (held, origin.item) {
         (Held::Text(item), Some(number)) => Some((number, item.to_vec())),
-        _ => None,
+        (Held::Fields(pairs), _) => Some((0, as_json(pairs))),
+        // The whole value of a row, in which nothing can be masked.
+        (Held::Text(_), None) if has_secrets(key) => Some((0, MASK.to_vec())),
+        (Held::Text(value), None) => Some((0, as_json(&[(b"value".to_vec(), value.to_vec())]))),
+        (Held::Nothing, _) => None,
     };
     let change = Change { id: origin.id, key: id.index(), name: name.to_vec(), what, item };
     batch.changes.push(change);
@@ -148,7 +150,11 @@ fn look_at(
     for ((name, origin), looked) in asked.into_iter().zip(looked) {
         let what = match looked {
             Some(rows) => rows.map(What::Store),
-            None => key_of(key, sink, name, origin).map(What::Remove),
+            None => match key_of(key, sink, name, origin) {
+                Ok(row) => Ok(What::Remove(row)),
+                // What no row of the table can be named by is not there.
+                Err(_) => continue,
+            },
         };
         let what =
             what.unwrap_or_else(|unfit| What::Unfit(format!("{} {}", unfit.column, unfit.problem)));

@@ -47,6 +47,21 @@ impl Reading {
         }
     }
 
+    /// How many entries were taken away since the first one: those before what is there.
+    pub(super) fn taken_away(&mut self) -> Result<u64, FollowError> {
+        let reply = self.source.ask("XINFO STREAM", &[b"XINFO", b"STREAM", &self.feed])?;
+        let pairs = reply.as_elements().ok_or(SourceError::Protocol)?;
+        let number = |name: &[u8]| {
+            let mut pairs = pairs.chunks_exact(2);
+            let pair = pairs.find(|pair| pair[0].as_bytes() == Some(name))?;
+            let Frame::Integer(number) = pair[1] else { return None };
+            u64::try_from(number).ok()
+        };
+        let (added, length) =
+            number(b"entries-added").zip(number(b"length")).ok_or(SourceError::Protocol)?;
+        Ok(added.saturating_sub(length))
+    }
+
     /// The entries behind a place, up to one, whole units of them: those of one time stay
     /// together.
     pub(super) fn read(

@@ -165,8 +165,54 @@ fn what_of(
     Ok((id.index(), What::Store(rows)))
 }
 
+/// A row as JSON, for a letter: its fields by name, and what is no text as `{"hex": "00ff"}`.
+pub(crate) fn as_json(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+    let fields = pairs.iter().map(|(name, value)| {
+        let value = match std::str::from_utf8(value) {
+            Ok(text) => serde_json::Value::from(text),
+            Err(_) => {
+                let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+                serde_json::json!({ "hex": hex })
+            }
+        };
+        (String::from_utf8_lossy(name).into_owned(), value)
+    });
+    let fields: serde_json::Map<String, serde_json::Value> = fields.collect();
+    serde_json::Value::from(fields).to_string().into_bytes()
+}
+
 /// The fields of a row that was put to the letters as JSON.
 fn fields_of(item: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
-    let fields: std::collections::BTreeMap<String, String> = serde_json::from_slice(item).ok()?;
-    Some(fields.into_iter().map(|(name, value)| (name.into_bytes(), value.into_bytes())).collect())
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(item).ok()?;
+    let fields = fields.into_iter().map(|(name, value)| {
+        let value = match &value {
+            serde_json::Value::String(text) => text.clone().into_bytes(),
+            value => of_hex(value.get("hex")?.as_str()?)?,
+        };
+        Some((name.into_bytes(), value))
+    });
+    fields.collect()
+}
+
+fn of_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> =
+        text.chars().map(|c| u8::try_from(c.to_digit(16)?).ok()).collect::<Option<_>>()?;
+    let is_whole = digits.len().is_multiple_of(2);
+    is_whole.then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_comes_back_from_a_letter_as_it_was() {
+        let pair = |name: &str, value: &[u8]| (name.as_bytes().to_vec(), value.to_vec());
+        let pairs = vec![pair("a", b"x\0"), pair("b", b"\x00\xff")];
+        assert_eq!(as_json(&pairs), br#"{"a":"x\u0000","b":{"hex":"00ff"}}"#);
+        assert_eq!(fields_of(&as_json(&pairs)), Some(pairs));
+        for broken in ["[]", r#"{"a":1}"#, r#"{"a":{"hex":"0"}}"#, r#"{"a":{"hex":"0g"}}"#] {
+            assert_eq!(fields_of(broken.as_bytes()), None, "{broken}");
+        }
+    }
 }

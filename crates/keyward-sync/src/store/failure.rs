@@ -16,12 +16,14 @@ pub(crate) struct Reason {
     pub(crate) plain: String,
     /// With names alone.
     pub(crate) discreet: String,
+    /// Whether it is the value that no such column or index can hold, whatever else is there.
+    pub(crate) is_unfit: bool,
 }
 
 impl Reason {
-    /// A sentence that shows no value.
+    /// A value that is no value of its column, in a sentence that shows none.
     pub(crate) fn of(text: &str) -> Reason {
-        Reason { plain: text.to_owned(), discreet: text.to_owned() }
+        Reason { plain: text.to_owned(), discreet: text.to_owned(), is_unfit: true }
     }
 }
 
@@ -32,6 +34,7 @@ impl Failure {
             true => Failure::Refused(Reason {
                 plain: in_one_sentence(&error),
                 discreet: without_values(&error),
+                is_unfit: matches!(class(&error), Some("22" | "54")),
             }),
             false => Failure::Store(unwritable(table, &error)),
         }
@@ -84,10 +87,14 @@ fn meaning(code: &str) -> &'static str {
 }
 
 /// Whether an error is about a row: values that do not fit (22), a constraint (23), a view's
-/// check (44), a trigger's or a function's own word (P0), or more rows than may be touched (21).
+/// check (44), a trigger's or a function's own word (P0), more rows than may be touched (21), or
+/// a value too long for an index (54).
 /// Anything else would meet every row: no disk or connections (53), a lock (55), a table that is
 /// otherwise or that nobody may write (42), a read-only database (25), an operator (57).
 fn is_refusal(error: &tokio_postgres::Error) -> bool {
-    let class = error.code().and_then(|code| code.code().get(..2));
-    matches!(class, Some("21" | "22" | "23" | "44" | "P0"))
+    matches!(class(error), Some("21" | "22" | "23" | "44" | "54" | "P0"))
+}
+
+fn class(error: &tokio_postgres::Error) -> Option<&str> {
+    error.code().and_then(|code| code.code().get(..2))
 }

@@ -93,7 +93,9 @@ async fn judge(
     }
 }
 
-/// Stores changes one by one; a drained item that is refused goes to the dead letters.
+/// Stores changes one by one; a drained item that is refused goes to the dead letters, and so does
+/// an item or an ended row that the table can never hold. A key that it can never hold is not there
+/// to be taken away.
 async fn store_each(
     transaction: &Transaction<'_>,
     schema: &Schema,
@@ -112,8 +114,14 @@ async fn store_each(
             Err(Failure::Refused(reason)) => reason,
             Err(failure) => return Err(failure),
         };
+        let is_unfit = reason.is_unfit;
+        if is_unfit && matches!(change.what, What::Remove(_)) {
+            transaction.batch_execute("ROLLBACK TO SAVEPOINT change").await?;
+            continue;
+        }
         let reason = if is_discreet(key) { reason.discreet } else { reason.plain };
-        let item = change.item.as_ref().filter(|_| sink.kind == SinkKind::Drain);
+        let is_letter = sink.kind == SinkKind::Drain || is_unfit;
+        let item = change.item.as_ref().filter(|_| is_letter);
         let Some((number, item)) = item else {
             return Err(refused(key, sink, change, reason).into());
         };

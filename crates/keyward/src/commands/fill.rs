@@ -13,9 +13,11 @@ use crate::terminal::Terminal;
 /// A cold start: every row of a table that a `mirror` keeps is written to the server as the key it
 /// was, under the schema that the server serves. What the server has is left as it is, unless
 /// --overwrite says otherwise; so a run that was ended is gone on with by starting it again. Rows
-/// that the schema refuses are told, and the command exits with 1; archives and items are not
-/// loaded. Passwords are taken as `keyward sync` takes them. Exits with 2 if a side cannot be
-/// used, or a table lacks a column that every row needs.
+/// that the schema refuses, or that would not come back to the table as they are there, are told,
+/// and the command exits with 1; no comparison by `keyward sync` takes them away, and none is made
+/// before loading has ended. Archives and items are not loaded. Passwords are taken as `keyward sync` takes them. Exits with 2 if a side cannot be
+/// used, a table lacks a column that every row needs, or `keyward sql` has not made the tables of
+/// its own.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     keyward fill --postgres postgres://shop@localhost/shop shop/keyward.toml\n  \

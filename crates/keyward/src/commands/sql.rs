@@ -20,7 +20,8 @@ use crate::terminal::Terminal;
 /// With one file, the statements that make its tables, indexes and partitions; partitioned
 /// tables get one for the last month, this one and the next. With two files, the migration
 /// from the tables of the first to those of the second: what is no longer wanted is written
-/// as a comment, so that nothing is lost by running it.
+/// as a comment, and a change of a type fails where a row would lose something by it, so that
+/// nothing is lost by running it.
 ///
 /// With --check, the database is asked what it lacks of the (last) schema and what it has
 /// otherwise: a line each, and the command exits with 1. Nothing is altered, unless --apply

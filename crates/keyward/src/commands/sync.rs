@@ -21,7 +21,8 @@ use crate::terminal::Terminal;
 ///
 /// Where changes were not told (a mirror is new, or a server lost its last changes), mirrored
 /// rows are compared with the server's. A table is filled so; more than a hundredth of it is
-/// altered or taken away only with --accept.
+/// altered or taken away only with --accept. Where changes are off the server and not stored here,
+/// it ends with 2 and says how many, unless all sinks are mirrors or --accept is there.
 ///
 /// Passwords come from PGPASSWORD or the file that PGPASSFILE names (~/.pgpass), and from
 /// REDISCLI_AUTH or the URL of the server.
@@ -33,13 +34,13 @@ use crate::terminal::Terminal;
 pub(crate) struct Sync {
     #[command(flatten)]
     sides: Sides,
-    /// End when nothing is left to store
+    /// End when nothing is left to store, or something is wrong: nothing is tried again
     #[arg(long)]
     once: bool,
     /// Store only what N replicas of the server have
     #[arg(long, value_name = "N", default_value_t = 0)]
     replicas: usize,
-    /// Let a comparison of mirrored rows change more than a hundredth of a table
+    /// Let a comparison change more than a hundredth of a table, and pass over missing changes
     #[arg(long)]
     accept: bool,
     /// Send dead letters again first: items that the database refused

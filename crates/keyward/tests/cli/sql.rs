@@ -49,13 +49,15 @@ fn tables_are_written_migrated_and_compared() {
             "keyward_histories",
             "keyward_forks",
             "keyward_fills",
+            "keyward_loading",
+            "keyward_unloaded",
             "keyward_dead_letters",
         ];
         let own = own.map(|table| format!("there is no table {table}\n")).concat();
         let expected = format!("exit 1\n--- stdout\nthere is no table users\n{own}");
         check(&["old.toml"], &expected);
     }
-    check(&["--apply", "old.toml"], "exit 0\n--- stderr\n6 statements applied\n");
+    check(&["--apply", "old.toml"], "exit 0\n--- stderr\n8 statements applied\n");
     check(&["old.toml"], "exit 0\n");
     postgres.query("INSERT INTO users VALUES (7, 'ann', 5)");
     check(
@@ -89,6 +91,8 @@ fn what_the_database_has_otherwise_is_told() {
         "keyward_histories",
         "keyward_forks",
         "keyward_fills",
+        "keyward_loading",
+        "keyward_unloaded",
         "keyward_dead_letters",
     ] {
         postgres.query(&format!("CREATE TABLE {table} ()"));

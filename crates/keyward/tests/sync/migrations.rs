@@ -1,0 +1,76 @@
+//! Migrations between two schemas: no row loses anything by them.
+
+use std::process::Command;
+
+use crate::stage::{PROGRAM, Stage};
+
+fn schema([a, n, f, at, i]: [&str; 5]) -> String {
+    let exact = if n == "decimal(2)" { ", n = { type = \"numeric(10,2)\" }" } else { "" };
+    format!(
+        r#"
+[keyspace]
+name = "shop"
+
+[key."user:{{id:uint}}"]
+type   = "hash"
+ttl    = "none"
+fields = {{ a = "string?", n = "{n}?", f = "{f}?", at = "{at}?", i = "{i}?" }}
+sink   = {{ mirror = "users", columns = {{ a = {{ type = "{a}" }}{exact} }} }}
+"#
+    )
+}
+
+/// The types before a migration: of a column of texts, and of fields.
+const OLD: [&str; 5] = ["text", "decimal", "float", "timestamp", "int"];
+
+/// Migrates a table with this row; what the command says, and the row then.
+#[track_caller]
+fn check(at: usize, ty: &'static str, row: &str, is_migrated: bool) {
+    let stage = Stage::new(&schema(OLD));
+    let names = "a, n, f, at, i";
+    stage.postgres.query(&format!("INSERT INTO users (id, {names}) VALUES (1, {row})"));
+    let before = stage.postgres.query(&format!("SELECT {names} FROM users"));
+    let old = stage.schema().with_file_name("old.toml");
+    std::fs::copy(stage.schema(), &old).expect("the old schema");
+    let mut new = OLD;
+    new[at] = ty;
+    std::fs::write(stage.schema(), schema(new)).expect("the new schema");
+    let output = Command::new(PROGRAM)
+        .args(["sql", "--check", &stage.postgres.url(), "--apply"])
+        .args([&old, &stage.schema()])
+        .output()
+        .expect("the binary runs");
+    let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let code = if is_migrated { 0 } else { 2 };
+    assert_eq!(output.status.code(), Some(code), "{ty}: {told}");
+    if !is_migrated {
+        assert!(told.contains("users.") && told.contains("would lose"), "{ty}: {told}");
+        assert_eq!(stage.postgres.query(&format!("SELECT {names} FROM users")), before);
+    }
+}
+
+#[test]
+fn a_migration_that_would_cut_or_round_a_value_is_refused() {
+    let row = "'abcd', 1.00500000000000000000000001, 1.5, '2025-01-02T03:04:05Z', 70000";
+    for (at, ty) in
+        [(0, "varchar(3)"), (1, "int"), (1, "decimal(2)"), (2, "int"), (3, "date"), (1, "float")]
+    {
+        check(at, ty, row, false);
+    }
+}
+
+#[test]
+fn a_migration_under_which_every_row_survives_is_run() {
+    let row = "'abc', 1.50, 2, '2025-01-02T00:00:00Z', 7";
+    for (at, ty) in [
+        (0, "varchar(3)"),
+        (1, "decimal(2)"),
+        (1, "string"),
+        (2, "int"),
+        (3, "string"),
+        (4, "decimal"),
+        (4, "string"),
+    ] {
+        check(at, ty, row, true);
+    }
+}

@@ -1,0 +1,135 @@
+//! Keys, rows and items that PostgreSQL can never hold.
+
+use crate::stage::{Stage, call_all, said};
+
+const DAYS: &str = r#"
+[keyspace]
+name    = "days"
+unknown = "allow"
+
+[key."day:{id:uint}:{on:date}"]
+type   = "hash"
+ttl    = "none"
+fields = { n = "int" }
+sink   = { mirror = "days" }
+
+[key."memo:{id:rest}"]
+type = "string"
+ttl  = "none"
+sink = { mirror = "memos" }
+
+[key."visit:{id:uint}"]
+type   = "hash"
+ttl    = "1h"
+fields = { what = "string", at = "timestamp?" }
+sink   = { archive = "visits" }
+
+[key."tx:{user:uint}"]
+type  = "list"
+ttl   = "none"
+items = { id = "string", at = "timestamp?" }
+allow = ["KW0310: a row of the table each"]
+sink  = { append = "tx" }
+
+[key."queue"]
+type  = "list"
+ttl   = "none"
+items = { id = "string" }
+allow = ["KW0310: drained"]
+sink  = { drain = "queue", key = ["id"] }
+"#;
+
+#[test]
+fn a_mirrored_key_that_no_table_can_hold_is_passed_over_once_it_is_gone() {
+    let stage = Stage::new(DAYS);
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(&mut client, "HSET day:1:2025-01-01 n 1");
+    said(&stage.sync_once(&server));
+    call_all(&mut client, "HSET day:1:0000-01-01 n 1\nHSET day:2:2025-01-01 n 2");
+    for name in [&b"memo:a\0b"[..], b"memo:\xff"] {
+        client.call([&b"SET"[..], name, b"x"]).expect("a reply");
+    }
+    let output = stage.sync_once(&server);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("days: the row of day:1:0000-01-01 "), "{told}");
+    for name in [&b"memo:a\0b"[..], b"memo:\xff", b"day:1:0000-01-01"] {
+        client.call([&b"DEL"[..], name]).expect("a reply");
+    }
+    said(&stage.sync_once(&server));
+    stage.check("SELECT id, n FROM days ORDER BY id", "1|1\n2|2");
+}
+
+#[test]
+fn a_key_that_stops_a_comparison_is_named() {
+    let stage = Stage::new(DAYS);
+    let server = stage.serve();
+    call_all(&mut server.client(), "HSET day:1:2025-01-01 n 1\nHSET day:1:0000-01-01 n 1");
+    let output = stage.sync_once(&server);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("days: the row of day:1:0000-01-01 "), "{told}");
+}
+
+#[test]
+fn a_drained_item_too_long_for_its_index_is_a_dead_letter() {
+    let stage = Stage::new(DAYS);
+    let server = stage.serve();
+    let mut client = server.client();
+    let mut state = 7_u64;
+    let long: String = (0..9_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+            char::from(b'a' + u8::try_from((state >> 40) % 26).unwrap_or(0))
+        })
+        .collect();
+    call_all(&mut client, &format!(r#"RPUSH queue '{{"id":"{long}"}}' '{{"id":"b"}}'"#));
+    let told = said(&stage.sync_once(&server));
+    assert!(told.contains("1 row, 1 item refused"), "{told}");
+    stage.check("SELECT id FROM queue", "b");
+    stage.check("SELECT reason ~ 'index row' FROM keyward_dead_letters", "t");
+}
+
+#[test]
+fn items_and_rows_that_can_never_be_stored_are_dead_letters_and_hold_nobody_up() {
+    let stage = Stage::new(DAYS);
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(
+        &mut client,
+        r#"
+        RPUSH tx:1 '{"id":"a\u0000b"}' '{"id":"c"}'
+        RPUSH tx:1 '{"id":"d","at":"0000-01-01T00:00:00Z"}'
+        HSET visit:2 what good
+        DEL visit:2
+        "#,
+    );
+    client.call([&b"HSET"[..], b"visit:1", b"what", b"x\0\xff"]).expect("a reply");
+    call_all(&mut client, "DEL visit:1");
+    let told = said(&stage.sync_once(&server));
+    assert!(told.contains("2 rows, 3 items refused"), "{told}");
+    stage.check("SELECT id FROM tx", "c");
+    stage.check("SELECT id, what FROM visits", "2|good");
+    stage.check(
+        "SELECT convert_from(key, 'UTF8'), table_name FROM keyward_dead_letters ORDER BY entry",
+        "tx:1|tx\ntx:1|tx\nvisit:1|visits",
+    );
+    // Nothing of them is lost: once they can be stored, they are.
+    let told = said(&stage.sync_with(&server, &["--once", "--resend"]));
+    assert!(told.contains("0 dead letters sent again and stored, 3 refused once more"), "{told}");
+    let item = stage.postgres.query(
+        "SELECT convert_from(item, 'UTF8') FROM keyward_dead_letters WHERE table_name = 'visits'",
+    );
+    assert_eq!(item, r#"{"what":{"hex":"7800ff"}}"#);
+    stage.postgres.query(
+        "UPDATE keyward_dead_letters SET item = convert_to('{\"what\":{\"hex\":\"78\"}}', 'UTF8') \
+         WHERE table_name = 'visits'; \
+         UPDATE keyward_dead_letters SET item = convert_to('{\"id\":\"e\"}', 'UTF8') \
+         WHERE table_name = 'tx'",
+    );
+    let told = said(&stage.sync_with(&server, &["--once", "--resend"]));
+    assert!(told.contains("3 dead letters sent again and stored"), "{told}");
+    stage.check("SELECT id, what FROM visits ORDER BY id", "1|x\n2|good");
+    stage.check("SELECT string_agg(id, ' ' ORDER BY id) FROM tx", "c e e");
+}
