@@ -110,7 +110,7 @@ fn load(ctx: Ctx<'_>, args: Argv<'_>) -> Result<State, Vec<String>> {
     let patterns: usize = books.values().map(|book| book.schema().keys.len()).sum();
     let text = format!("{patterns} patterns of {} files are in force", arguments.files.len());
     ctx.log(Loudness::Notice, &text);
-    let has_one_database = is_cluster || database_count(ctx) == Some(1);
+    let has_one_database = !is_cluster && database_count(ctx) == Some(1);
     Ok(State::new(books, routes, (has_one_database, ctx.is_replica())))
 }
 
