@@ -11,7 +11,7 @@ use thiserror::Error;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, NoTls};
 
-use tls::Tls;
+use tls::{Mode, Tls};
 
 /// Why the database could not be used.
 #[derive(Debug, Error)]
@@ -46,13 +46,21 @@ pub struct Database {
 impl Database {
     /// Reads an address, `postgres://user@host/name` or `host=… user=…`. A password that it
     /// does not have comes from `PGPASSWORD`, or from the file that `PGPASSFILE` names,
-    /// `~/.pgpass` unless given; a user that it does not have from `PGUSER`.
+    /// `~/.pgpass` unless given; a user that it does not have from `PGUSER`, and how the connection is
+    /// guarded from `PGSSLMODE`.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn at(address: &str) -> Result<Database, DatabaseError> {
-        let (address, checks_name) = tls::mode_of(address);
+        let environment = std::env::var("PGSSLMODE").ok();
+        let (address, Mode { is_encrypted, checks_name }) =
+            tls::mode_of(address, environment.as_deref()).map_err(DatabaseError::Connection)?;
         let mut config: Config = address.parse().map_err(|_| DatabaseError::Address)?;
+        config.ssl_mode(match is_encrypted {
+            Some(true) => SslMode::Require,
+            Some(false) => SslMode::Disable,
+            None => SslMode::Prefer,
+        });
         if config.get_user().is_none()
             && let Ok(user) = std::env::var("PGUSER").or_else(|_| std::env::var("USER"))
         {

@@ -20,19 +20,51 @@ use tokio_rustls::rustls::client::verify_server_name;
 use tokio_rustls::rustls::pki_types::{IpAddr, Ipv4Addr, ServerName};
 use tokio_rustls::rustls::server::ParsedCertificate;
 
-/// An address whose `sslmode` the library reads, and whether it says that names are checked.
-pub(super) fn mode_of(address: &str) -> (String, bool) {
+/// What `sslmode` of an address is called.
+const MODE: &str = "sslmode=";
+
+/// How a connection is guarded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mode {
+    /// Whether it is encrypted, where somebody insists.
+    pub(super) is_encrypted: Option<bool>,
+    /// Whether the certificate has to be for the host.
+    pub(super) checks_name: bool,
+}
+
+/// The address without its `sslmode`, and what that says; where it has none, what `PGSSLMODE` says.
+///
+/// # Errors
+/// A sentence, if it is none of libpq's.
+pub(super) fn mode_of(address: &str, environment: Option<&str>) -> Result<(String, Mode), String> {
     let begins_word = |at: usize| {
         at == 0 || address[..at].ends_with(|c: char| c == '?' || c == '&' || c.is_whitespace())
     };
-    for (word, checks_name) in [("sslmode=verify-full", true), ("sslmode=verify-ca", false)] {
-        let found = address.match_indices(word).find(|(at, _)| begins_word(*at));
-        if let Some((at, _)) = found {
-            let rest = &address[at + word.len()..];
-            return (format!("{}sslmode=require{rest}", &address[..at]), checks_name);
+    let found = address.match_indices(MODE).find(|(at, _)| begins_word(*at));
+    let (rest, said, word) = match found {
+        None => (address.to_owned(), "PGSSLMODE", environment.unwrap_or_default()),
+        Some((at, _)) => {
+            let behind = &address[at + MODE.len()..];
+            let end = behind.find(|c: char| c == '&' || c.is_whitespace());
+            let (word, tail) = behind.split_at(end.unwrap_or(behind.len()));
+            // What stands between two parameters stands once.
+            let tail = tail.strip_prefix('&').unwrap_or(tail);
+            (format!("{}{tail}", &address[..at]), "sslmode", word)
         }
-    }
-    (address.to_owned(), false)
+    };
+    let (is_encrypted, checks_name) = match word {
+        // Nobody insists on it.
+        "" | "allow" | "prefer" => (None, false),
+        "disable" => (Some(false), false),
+        "require" | "verify-ca" => (Some(true), false),
+        "verify-full" => (Some(true), true),
+        _ => {
+            return Err(format!(
+                "{said} is disable, allow, prefer, require, verify-ca or verify-full"
+            ));
+        }
+    };
+    Ok((rest, Mode { is_encrypted, checks_name }))
 }
 
 /// Shakes hands with servers.
@@ -138,14 +170,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_that_check_more_are_read() {
-        let check = |address: &str, expected: &str, checks_name: bool| {
-            assert_eq!(mode_of(address), (expected.to_owned(), checks_name), "{address}");
+    fn the_address_says_how_a_connection_is_guarded_or_else_the_environment() {
+        let check = |address: &str, environment, rest: &str, is_encrypted, checks_name| {
+            let mode = Mode { is_encrypted, checks_name };
+            assert_eq!(mode_of(address, environment), Ok((rest.to_owned(), mode)), "{address}");
         };
-        check("postgres://h/d?a=b&sslmode=verify-full", "postgres://h/d?a=b&sslmode=require", true);
-        check("host=h sslmode=verify-full port=5", "host=h sslmode=require port=5", true);
-        check("host=h sslmode=verify-ca", "host=h sslmode=require", false);
-        check("host=h sslmode=require", "host=h sslmode=require", false);
-        check("host=xsslmode=verify-full", "host=xsslmode=verify-full", false);
+        let url = "postgres://h/d?a=b&sslmode=verify-full";
+        check(url, None, "postgres://h/d?a=b&", Some(true), true);
+        check("postgres://h/d?sslmode=require&a=b", None, "postgres://h/d?a=b", Some(true), false);
+        check("host=h sslmode=verify-full port=5", None, "host=h  port=5", Some(true), true);
+        check("host=h sslmode=verify-ca", None, "host=h ", Some(true), false);
+        check("host=h sslmode=disable", Some("require"), "host=h ", Some(false), false);
+        check("host=h", Some("verify-full"), "host=h", Some(true), true);
+        check("host=h", Some("require"), "host=h", Some(true), false);
+        check("host=h", Some("prefer"), "host=h", None, false);
+        check("host=xsslmode=require", None, "host=xsslmode=require", None, false);
+        assert!(mode_of("host=h sslmode=none", None).is_err());
+        assert!(mode_of("host=h", Some("verify_full")).is_err());
     }
 }

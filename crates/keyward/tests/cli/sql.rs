@@ -152,6 +152,14 @@ fn a_database_is_reached_by_tls_if_its_authority_is_known() {
     let full = named.tls_url().replace("require", "verify-full");
     assert_eq!(ask(&full, &authority).0, Some(1));
     assert_eq!(ask(&full, &certificates.path("other-ca.crt")).0, Some(2));
+    // What the address does not say the environment does.
+    let silent = postgres.tls_url().replace("sslmode=require", "");
+    let ask_in = |mode: &str| {
+        let mut command = folder.command(&["sql", "--check", &silent, "old.toml"]);
+        command.env("PGSSLROOTCERT", &authority).env("PGSSLMODE", mode);
+        command.output().expect("the binary runs").status.code()
+    };
+    assert_eq!(["require", "verify-full", "disable", "none"].map(ask_in), [1, 2, 2, 2].map(Some));
     let plain = postgres.tls_url().replace("require", "disable");
     let (code, told) = ask(&plain, &authority);
     assert!(code == Some(2) && told.contains("no pg_hba.conf entry"), "{told}");
