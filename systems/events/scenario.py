@@ -655,7 +655,8 @@ def monitoring(server):
     pass_until(server, server.pexpiretime(key))
     gone(server, key)
     expect(counted()[2] - before[2], 1, "expired, of the pattern")
-    expect(server.info("stats")["expired_keys"] - ended, 1, "expired, of the server")
+    # Rows of other patterns may have ended by then too.
+    expect(server.info("stats")["expired_keys"] - ended >= 1, True, "expired, of the server")
     clients = server.info("clients")["connected_clients"]
     with connect(DB) as other:
         expect(other.info("clients")["connected_clients"], clients + 1)
