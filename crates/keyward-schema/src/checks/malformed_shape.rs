@@ -39,6 +39,28 @@ name = "string"
 "#,
 };
 
+/// What other languages call the types of values.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("text", "string"),
+    ("varchar", "string"),
+    ("integer", "int"),
+    ("long", "int"),
+    ("bigint", "int"),
+    ("number", "float"),
+    ("double", "float"),
+    ("real", "float"),
+    ("numeric", "decimal"),
+    ("money", "decimal"),
+    ("boolean", "bool"),
+    ("datetime", "timestamp"),
+    ("timestamptz", "timestamp"),
+    ("map", "{string: json}"),
+    ("dict", "{string: json}"),
+    ("array", "json[]"),
+    ("list", "json[]"),
+    ("any", "json"),
+];
+
 pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
     let text = expr.value;
     let inner = Span { start: expr.at.start + 1, end: expr.at.end };
@@ -47,7 +69,8 @@ pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
     let (message, help) = match &error.problem {
         ExprProblem::Expected(what) => (format!("expected {what}"), None),
         ExprProblem::UnknownType(name) => {
-            let near = nearest(name, TYPE_NAMES);
+            let known = OTHER_NAMES.iter().find(|(other, _)| other == name).map(|(_, ours)| *ours);
+            let near = known.or_else(|| nearest(name, TYPE_NAMES));
             let help = near.map_or_else(
                 || format!("for the one word itself write \"'{name}'\""),
                 |near| text_form(&replaced(text, error.range.start, name, near)),
@@ -114,7 +137,18 @@ pub(crate) fn optional_here(at: Span) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
+    use super::OTHER_NAMES;
     use crate::checks::testing::{check, check_help};
+    use crate::toml_form::text_form;
+
+    #[test]
+    fn a_type_of_another_language_is_offered_in_our_words() {
+        for (other, ours) in OTHER_NAMES {
+            let schema =
+                format!("[key.\"a:{{x}}\"]\ntype = \"json\"\nfields = {{ f = \"{other}?\" }}\n");
+            check_help(&schema, &text_form(&format!("{other}?")), &text_form(&format!("{ours}?")));
+        }
+    }
 
     #[test]
     fn the_part_that_cannot_be_read_is_pointed_at() {
