@@ -16,8 +16,8 @@ mod value;
 use std::collections::BTreeMap;
 
 use keyward_schema::{
-    Binding, Content, Derived, Example, ExampleValue, Finds, Key, KeyId, Pattern, Relation, Schema,
-    Shape, Type, parse_timestamp, relate, shape_of_kind,
+    Binding, Content, Derived, Example, ExampleValue, Finds, Key, KeyId, Pattern, RankBy, Relation,
+    Schema, Shape, Type, parse_timestamp, relate, shape_of_kind,
 };
 
 /// An example for each key of a schema.
@@ -292,6 +292,12 @@ impl Making<'_> {
     fn score(&self, shape: &Shape, row: Option<&Row<'_>>) -> Option<String> {
         let ranked = row.and_then(|row| {
             let Some(Derived::Rank { by, .. }) = &self.key.derived else { return None };
+            let by = match by {
+                RankBy::Field(by) => by,
+                RankBy::Placeholder(index) => {
+                    return row.captures.get(*index).map(|&value| value.to_owned());
+                }
+            };
             let field = row.source.content.object()?.fields.get(*by)?;
             let text = field_text(row.source, row.example, &field.name)?;
             match field.shape.ty {

@@ -24,7 +24,7 @@ pub(crate) mod wanted;
 
 use crate::facts::Reading;
 use keyward_schema::{
-    Binding, Derived, Finds, Key, KeyId, Lifetime, Placeholder, Relation, Schema, relate,
+    Binding, Derived, Finds, Key, KeyId, Lifetime, Placeholder, RankBy, Relation, Schema, relate,
 };
 
 pub use entries::{Entry, Holds};
@@ -108,7 +108,12 @@ fn link(links: &mut [Links], id: KeyId, derived: &Derived) {
             }
             source.fields.extend(when.iter().map(|condition| condition.field));
         }
-        Derived::Rank { by, .. } => source.fields.push(*by),
+        Derived::Rank { by, when, .. } => {
+            if let RankBy::Field(field) = by {
+                source.fields.push(*field);
+            }
+            source.fields.extend(when.iter().map(|condition| condition.field));
+        }
         Derived::Members { when, split, .. } => {
             source.fields.extend(when.iter().map(|condition| condition.field));
             source.fields.extend(split.iter().map(|(_, field)| field));

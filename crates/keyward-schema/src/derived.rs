@@ -49,12 +49,14 @@ pub enum Derived {
         /// All of these must hold.
         when: Vec<Condition>,
     },
-    /// A sorted set of members by a field of their rows.
+    /// A sorted set of members by a number of their rows.
     Rank {
         /// The source.
         of: Reference,
-        /// The field.
-        by: usize,
+        /// Where that is.
+        by: RankBy,
+        /// All of these must hold.
+        when: Vec<Condition>,
     },
     /// A set of members whose rows say so.
     Members {
@@ -77,6 +79,15 @@ pub enum Derived {
         /// The key that a member names.
         of: Reference,
     },
+}
+
+/// Where the score of a ranked row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankBy {
+    /// In this field.
+    Field(usize),
+    /// In its key: the source's placeholder of this index.
+    Placeholder(usize),
 }
 
 /// What a lookup is named by and holds.

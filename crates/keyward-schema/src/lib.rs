@@ -40,7 +40,7 @@ pub use alert::{
 pub use cases::{CaseFailure, CaseResults, Judge, by_shape, try_cases};
 pub use checks::{MAX_SHARING, RULES, check_together, conflicts, nearest_rule, rule};
 pub use decimal::{DECIMAL_EXPONENT_MAX, Decimal, DecimalParts, DecimalText};
-pub use derived::{Binding, Condition, Derived, Finds, Reference};
+pub use derived::{Binding, Condition, Derived, Finds, RankBy, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};
 pub use function::{Argument, Function, FunctionKey, Target};

@@ -107,7 +107,7 @@ impl Scope {
             Scope::Lifetime => "How long a key lives.",
             Scope::Shape => "A type with limits, or an object with its fields.",
             Scope::Lookup => "A unique index of another key's field or value.",
-            Scope::Rank => "Another key's ids, scored by a field.",
+            Scope::Rank => "Another key's ids, scored by a field or a placeholder.",
             Scope::Members => "Another key's ids whose row says so.",
             Scope::Check => "A comparison that must hold where a condition does.",
             Scope::Sink => "The table of PostgreSQL that rows or items of a key go to.",
@@ -301,7 +301,7 @@ settings! {
         "personal": Form::Secret, &[], "Masks values on pages and in reports; or those parts of the key whose placeholders it names.", "true";
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "The keyspace's `mode`, for this key.", "\"warn\"";
         "lookup": Form::Table(Scope::Lookup), LOOKUPS, "A unique index of another key's field or value.", "{ of = \"user:{user_id}\", field = \"email\" }";
-        "rank": Form::Table(Scope::Rank), ZSET, "Another key's ids, scored by a field.", "{ of = \"user:{user_id}\", by = \"score\" }";
+        "rank": Form::Table(Scope::Rank), ZSET, "Another key's ids, scored by a field or a placeholder.", "{ of = \"user:{user_id}\", by = \"score\" }";
         "members": Form::Table(Scope::Members), SET, "Another key's ids whose row says so.", "{ of = \"user:{user_id}\", when = \"status = active\" }";
         "inverse": Form::Template, SET, "The set that mirrors this one.", "\"user:{member}:following\"";
         "follows": Form::Template, SETS, "The living key that each member must name.", "\"message:{member}\"";
@@ -346,7 +346,8 @@ settings! {
     }
     Rank {
         "of": Form::Template, &[], "The key that is ranked.", "\"user:{user_id}\"";
-        "by": Form::Text, &[], "The field with the score.", "\"last_active_at\"";
+        "by": Form::Text, &[], "The field with the score, or the `{placeholder}` of the key that is ranked, a whole number.", "\"last_active_at\"";
+        "when": Form::Text, &[], "Which rows: `=`, `!=`, `in (…)`, joined by `and`. All unless given.", "\"status = active\"";
     }
     Members {
         "of": Form::Template, &[], "The key whose ids are listed.", "\"user:{user_id}\"";

@@ -11,7 +11,7 @@ use crate::facts::{Facts, Moment};
 use crate::naming::Origin;
 use crate::view::{Element, Row};
 use keyward_resp::number::parse_f64;
-use keyward_schema::{Derived, Finds, KeyId, Schema, Type, parse_timestamp};
+use keyward_schema::{Derived, Finds, KeyId, RankBy, Schema, Type, parse_timestamp};
 
 /// One element of a derived row, demanded by a source row.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +113,9 @@ fn entry<'f>(
     let derived = key.derived.as_ref()?;
     let mut origin = Origin::of(derived.source(), source)?;
     let holds = match derived {
-        Derived::Lookup { when, .. } | Derived::Members { when, .. }
+        Derived::Lookup { when, .. }
+        | Derived::Rank { when, .. }
+        | Derived::Members { when, .. }
             if !when.iter().all(|condition| condition.is_met(facts.field(condition.field))) =>
         {
             return None;
@@ -127,9 +129,12 @@ fn entry<'f>(
             origin.placeholders[*slot] = Some(value);
             Holds::Text
         }
-        Derived::Rank { of, by } => {
+        Derived::Rank { of, by: RankBy::Field(by), .. } => {
             let object = schema.key(of.key).content.object()?;
             Holds::Score(score(&object.fields[*by].shape.ty, facts.field(*by)?)?)
+        }
+        Derived::Rank { by: RankBy::Placeholder(index), .. } => {
+            Holds::Score(parse_f64(source[*index])?)
         }
         Derived::Members { split, .. } => {
             for (slot, field) in split {

@@ -13,8 +13,8 @@
 //! Not here: what does become of rows (`survey`).
 
 use keyward_schema::{
-    Content, DataType, Derived, Evict, Key, KeyId, Keyspace, Lifetime, Mode, Persist, Relation,
-    Renew, Schema, Sink, SinkKind, Steps, Type, relation_within,
+    Content, DataType, Derived, Evict, Key, KeyId, Keyspace, Lifetime, Mode, Persist, RankBy,
+    Relation, Renew, Schema, Sink, SinkKind, Steps, Type, relation_within,
 };
 
 use super::same::{At, field, same_derivation, same_lifetime};
@@ -223,7 +223,7 @@ fn of_reading(old: At<'_>, new: At<'_>) -> Effect {
             was.is_none_or(|was| is_time(old, was) != is_time(new, by))
         };
         reading(before) != reading(&after.content)
-            || matches!(derived, Derived::Rank { by, .. } if scores_otherwise(*by))
+            || matches!(derived, Derived::Rank { by: RankBy::Field(by), .. } if scores_otherwise(*by))
     });
     if is_read_otherwise { Effect::Destroys } else { Effect::Compatible }
 }

@@ -6,7 +6,7 @@
 //! Not here: what a difference does (`effect`).
 
 use keyward_schema::{
-    Binding, Condition, Derived, Field, Finds, KeyId, Lifetime, Reference, Schema, Subject,
+    Binding, Condition, Derived, Field, Finds, KeyId, Lifetime, RankBy, Reference, Schema, Subject,
 };
 
 /// A key of a schema.
@@ -91,7 +91,13 @@ pub(super) fn same_derivation(old: At<'_>, new: At<'_>) -> bool {
             };
             same_finds && same_tests(had, when)
         }
-        (Derived::Rank { by: was, .. }, Derived::Rank { by: is, .. }) => named(*was, *is),
+        (Derived::Rank { by: was, when: had, .. }, Derived::Rank { by: is, when, .. }) => {
+            let same_score = match (was, is) {
+                (RankBy::Field(was), RankBy::Field(is)) => named(*was, *is),
+                (was, is) => was == is,
+            };
+            same_score && same_tests(had, when)
+        }
         (
             Derived::Members { when: had, split: was, .. },
             Derived::Members { when, split: is, .. },

@@ -26,6 +26,21 @@ fn shows(host: &Host, expected: &[(&str, &str)]) {
 }
 
 const ANN: &str = "HSET user:1 email ann@x status active plan gold seen 5";
+#[test]
+fn a_row_is_ranked_by_its_key_while_a_test_holds() {
+    let mut host = host(&[ANN, BOB]);
+    shows(&host, &[("closed", "nothing")]);
+    host.run("HSET user:2 status closed");
+    host.run("HSET user:1 status closed");
+    shows(&host, &[("closed", "1=1 2=2")]);
+    host.run("RENAME user:1 user:30");
+    host.run("HSET user:2 status active");
+    shows(&host, &[("closed", "30=30")]);
+    assert!(matches!(host.run("ZADD closed 31 30"), Outcome::Refused(_)));
+    host.run("DEL user:30");
+    shows(&host, &[("closed", "nothing")]);
+}
+
 const BOB: &str = "HSET user:2 email bob@x status active plan free";
 
 #[test]

@@ -121,4 +121,8 @@ lookup = { of = "user:{id}", field = "email", when = "status = active" }
 type   = "hash"
 ttl    = "none"
 fields = { left = { type = "int", min = 0 }, most = { type = "int?", max = 9 } }
+
+[key."closed"]
+type = "zset"
+rank = { of = "user:{id}", by = "{id}", when = "status = closed" }
 "#;

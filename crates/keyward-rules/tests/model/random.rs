@@ -252,6 +252,7 @@ fn any_key(random: &mut Random) -> String {
         "by_live_email:mA",
         "card:A",
         "user_of:A",
+        "closed",
     ]);
     pattern.replace('A', &a.to_string()).replace('B', &b.to_string())
 }

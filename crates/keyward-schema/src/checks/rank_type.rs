@@ -1,6 +1,8 @@
-//! KW0510: rows cannot be ranked by this field.
+//! KW0510: rows cannot be ranked by this.
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::pattern::{Kind, Pattern};
+use crate::read::table::Located;
 use crate::shape::Field;
 use crate::source::Span;
 use crate::toml_form::name_form;
@@ -8,10 +10,11 @@ use crate::toml_form::name_form;
 pub(crate) static RULE: Rule = Rule {
     code: "KW0510",
     level: Level::Error,
-    title: "rows cannot be ranked by this field",
+    title: "rows cannot be ranked by this",
     why: "
-A rank is a score, and a score is a number. A `timestamp` counts too, in
-milliseconds since 1970.
+A rank is a score, and a score is a number: a field that is one, or a `{placeholder}`
+of the key that is ranked, of the kind `int` or `uint`. A `timestamp` counts too,
+in milliseconds since 1970.
 ",
     wrong: r#"
 [keyspace]
@@ -56,9 +59,42 @@ pub(crate) fn found(field: &Field, at: Span) -> Diagnostic {
         ))
 }
 
+/// A placeholder that is not there, or is of another kind.
+pub(crate) fn placeholder(by: Located<&str>, kind: Option<&Kind>, target: &Pattern) -> Diagnostic {
+    let message = match kind {
+        Some(kind) => {
+            format!("`{}` of `{target}` is {}, which is no score", by.value, kind.in_words())
+        }
+        None => format!("`{target}` has no placeholder `{}`", by.value),
+    };
+    let numbers = target.placeholders().iter().filter(|known| known.kind.is_within(&Kind::Int));
+    let forms: Vec<String> = numbers.map(|known| format!("by = \"{{{}}}\"", known.name)).collect();
+    RULE.at(by.at, "not a number")
+        .saying(message)
+        .maybe_help((!forms.is_empty()).then(|| forms.join(", or ")))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn a_placeholder_that_is_a_number_is_a_score() {
+        let schema = |by: &str| {
+            format!(
+                "[key.\"m:{{c}}:{{id:uint}}\"]\ntype = \"json\"\nfields = {{ s = \"string?\" }}\n\
+                 [key.\"open:{{c}}\"]\ntype = \"zset\"\n\
+                 rank = {{ of = \"m:{{c}}:{{id}}\", by = \"{by}\", when = \"s != done\" }}\n"
+            )
+        };
+        check(&schema("{id}"), "");
+        check_help(&schema("{c}"), r#"by = "{c}""#, r#"by = "{id}""#);
+        check_help(&schema("{ids}"), r#"by = "{ids}""#, r#"by = "{id}""#);
+        check(
+            &schema("{c}"),
+            r#"KW0510 6:34 `{c}` of `m:{c}:{id:uint}` is anything without a colon, which is no score [not a number] | help: by = "{id}""#,
+        );
+    }
 
     #[test]
     fn a_score_is_a_number_or_a_time() {

@@ -4,7 +4,7 @@
 use super::in_words::field_name;
 use super::line::Line;
 use super::links::Linked;
-use crate::derived::{Condition, Derived, Finds, Reference};
+use crate::derived::{Condition, Derived, Finds, RankBy, Reference};
 use crate::lifetime::Lifetime;
 use crate::schema::{Key, KeyId};
 
@@ -33,13 +33,19 @@ pub(super) fn derivation_in_words(links: &Linked<'_>, key: &Key, derived: &Deriv
                 .and_line(member)
                 .and(". A second owner is refused.")
         }
-        Derived::Rank { by, .. } => Line::text("The ")
-            .and_line(member)
-            .and(" of every ")
-            .and_line(link)
-            .and(", scored by ")
-            .and_line(field_name(source, *by))
-            .and(". A row without it is not ranked."),
+        Derived::Rank { by, when, .. } => {
+            let line = Line::text("The ")
+                .and_line(member)
+                .and(" of every ")
+                .and_line(link)
+                .and_line(conditions_in_words(source, when))
+                .and(", scored by ")
+                .and_line(rank_in_words(source, *by));
+            match by {
+                RankBy::Field(_) => line.and(". A row without it is not ranked."),
+                RankBy::Placeholder(_) => line.and("."),
+            }
+        }
         Derived::Members { when, split, .. } => {
             let mut line = Line::text("The ")
                 .and_line(member)
@@ -60,6 +66,16 @@ pub(super) fn derivation_in_words(links: &Linked<'_>, key: &Key, derived: &Deriv
         Derived::Follows { .. } => Line::text("Clients write it, but each member names a living ")
             .and_line(link)
             .and(", and leaves when that key goes."),
+    }
+}
+
+/// What ranks a row.
+fn rank_in_words(source: &Key, by: RankBy) -> Line {
+    match by {
+        RankBy::Field(index) => field_name(source, index),
+        RankBy::Placeholder(index) => {
+            Line::code(format!("{{{}}}", source.pattern.placeholders()[index].name))
+        }
     }
 }
 
@@ -125,7 +141,7 @@ pub(super) fn dependents(links: &Linked<'_>, id: KeyId) -> Vec<Line> {
                     Line::text(" finds it by its value")
                 }
                 Derived::Rank { by, .. } => {
-                    Line::text(" ranks it by ").and_line(field_name(links.schema.key(id), *by))
+                    Line::text(" ranks it by ").and_line(rank_in_words(links.schema.key(id), *by))
                 }
                 Derived::Members { .. } => Line::text(" lists it"),
                 // Each of the two already says so of the other.

@@ -12,7 +12,7 @@ use crate::checks::{
     derived_of_derived, derived_type, inverse_mismatch, lookup_value, member_count, no_such_field,
     rank_type, several_derivations, source_type, template_kinds, unbound_placeholder, value_misfit,
 };
-use crate::derived::{Binding, Condition, Derived, Finds, Reference};
+use crate::derived::{Binding, Condition, Derived, Finds, RankBy, Reference};
 use crate::diagnostic::Report;
 use crate::pattern::{Kind, Pattern, Placeholder};
 use crate::schema::{Content, DataType};
@@ -171,13 +171,36 @@ impl<'a, 't> Reading<'a, 't> {
         let by = table.required_text("by", report);
         let source = self.source(table.required_text("of", report)?, "of", report)?;
         self.all_named("rank", &source, report)?;
-        let by = self.field(&source, by?, report)?;
-        let field = &source.draft.object()?.fields[by];
+        let by = self.rank_by(&source, by?, report)?;
+        let when = read_when(&table, source.draft, report)?;
+        Some(Derived::Rank { of: source.reference, by, when })
+    }
+
+    /// A field, or a placeholder of the source in braces.
+    fn rank_by(
+        &self,
+        source: &Source<'_, '_>,
+        by: Located<&str>,
+        report: &mut Report,
+    ) -> Option<RankBy> {
+        let in_braces = by.value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        if let Some(name) = in_braces {
+            let target = source.resolved.target;
+            let index = target.placeholders().iter().position(|known| &*known.name == name);
+            let kind = index.map(|index| &target.placeholders()[index].kind);
+            if !kind.is_some_and(|kind| kind.is_within(&Kind::Int)) {
+                report.push(rank_type::placeholder(by, kind, target));
+                return None;
+            }
+            return index.map(RankBy::Placeholder);
+        }
+        let index = self.field(source, by, report)?;
+        let field = &source.draft.object()?.fields[index];
         if !field.shape.ty.is_number() && field.shape.ty != Type::Timestamp {
-            report.push(rank_type::found(field, table.entry("by")?.value.span().into()));
+            report.push(rank_type::found(field, by.at));
             return None;
         }
-        Some(Derived::Rank { of: source.reference, by })
+        Some(RankBy::Field(index))
     }
 
     fn members(&self, entry: Entry<'t>, report: &mut Report) -> Option<Derived> {

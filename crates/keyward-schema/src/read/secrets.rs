@@ -11,7 +11,7 @@ use toml::de::DeValue;
 
 use super::{KeyDraft, comparison};
 use crate::checks::{no_such_placeholder, wrong_value};
-use crate::derived::{Binding, Derived, Finds, Reference};
+use crate::derived::{Binding, Derived, Finds, RankBy, Reference};
 use crate::diagnostic::Report;
 use crate::lifetime::Lifetime;
 use crate::schema::{Content, Key, Schema};
@@ -203,8 +203,11 @@ fn consequences(key: &Key, keys: &[Option<Key>]) -> (Vec<usize>, bool) {
 /// Whether it ranks by a value that is secret: then that is its score.
 fn has_secret_scores(key: &Key, keys: &[Option<Key>]) -> bool {
     match &key.derived {
-        Some(Derived::Rank { of, by }) => {
-            keys[of.key.index()].as_ref().is_some_and(|source| is_value_secret(source, Some(*by)))
+        Some(Derived::Rank { of, by, .. }) => {
+            keys[of.key.index()].as_ref().is_some_and(|source| match *by {
+                RankBy::Field(field) => is_value_secret(source, Some(field)),
+                RankBy::Placeholder(index) => source.secret_placeholders.contains(&index),
+            })
         }
         _ => false,
     }
