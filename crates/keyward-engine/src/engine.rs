@@ -572,7 +572,9 @@ impl Engine {
         let may_evict = self.shared.hold().is_none() && !self.shared.spares_memory();
         let is_evicting = may_evict && self.evict(host, Caller::default());
         if !self.shared.is_loading {
-            for (level, line) in self.shared.pressure.look(&self.keys) {
+            let bytes_max = self.shared.tunables.memory.bytes_max;
+            let said = self.shared.pressure.look(&self.keys, bytes_max, || host.used_memory());
+            for (level, line) in said {
                 host.log(level, line.as_bytes());
             }
         }

@@ -1,9 +1,11 @@
-//! Warnings before a keyspace is full.
+//! Warnings before memory is full: a keyspace's, or the server's.
 //!
 //! Owns which warnings are out. One is given when a keyspace passes 80 % of its
 //! `max_memory`, and another when what may not be evicted does so by itself: there eviction
-//! does not help, and at the limit writes are refused. Each is given once, and again only
-//! after the keyspace had fallen below 70 % (hysteresis), so that one that moves about the
+//! does not help, and at the limit writes are refused. A server with a schema is warned of at
+//! 80 % of `maxmemory`, where what may not be evicted takes half of that or more: elsewhere a
+//! full cache is the ordinary state. Each is given once, and again only
+//! after it had fallen below 70 % (hysteresis), so that one that moves about the
 //! threshold does not fill the log.
 //!
 //! Looked at once a second: a sum over tables, not over rows.
@@ -26,6 +28,8 @@ const INTERVAL_MS: i64 = 1000;
 pub(crate) struct Pressure {
     /// By database and keyspace.
     warned: BTreeMap<(usize, Box<str>), Warned>,
+    /// Of the server.
+    is_server_warned: bool,
     looked_at_ms: Option<i64>,
 }
 
@@ -61,9 +65,14 @@ fn turn(is_warned: &mut bool, percent: f64) -> Option<Turn> {
 }
 
 impl Pressure {
-    /// Looks how keyspaces stand, if that was not done within the last second; returns what
-    /// the log is to say of it.
-    pub(crate) fn look(&mut self, keys: &Keyspace) -> Vec<(LogLevel, String)> {
+    /// Looks how keyspaces and the server stand, if that was not done within the last second;
+    /// returns what the log is to say of it. `bytes_max` is `maxmemory`.
+    pub(crate) fn look(
+        &mut self,
+        keys: &Keyspace,
+        bytes_max: u64,
+        used: impl FnOnce() -> u64,
+    ) -> Vec<(LogLevel, String)> {
         let now_ms = keys.now_ms();
         let is_early = |at: i64| (at..at.saturating_add(INTERVAL_MS)).contains(&now_ms);
         if self.looked_at_ms.is_some_and(is_early) {
@@ -71,9 +80,11 @@ impl Pressure {
         }
         self.looked_at_ms = Some(now_ms);
         let (mut warned, mut said) = (BTreeMap::new(), Vec::new());
+        let (mut has_schema, mut evictable) = (false, 0);
         for usage in (0..keys.database_count()).flat_map(|db| keys.usages(db)) {
             let Some(book) = keys.book_of(usage.share.db) else { continue };
             let name = &book.schema().keyspace_at(usage.share.keyspace).name;
+            (has_schema, evictable) = (true, evictable + usage.evictable_bytes);
             let id = (usage.share.db, name.clone());
             let mut known = self.warned.get(&id).copied().unwrap_or_default();
             said.extend(lines(&mut known, name, &usage));
@@ -83,7 +94,37 @@ impl Pressure {
         }
         // Of keyspaces that are gone, or have no limit any more, nothing is kept.
         self.warned = warned;
+        if has_schema && bytes_max > 0 {
+            said.extend(self.server_line(used(), evictable, bytes_max));
+        } else {
+            self.is_server_warned = false;
+        }
         said
+    }
+}
+
+impl Pressure {
+    /// What is to be said of the server.
+    fn server_line(&mut self, used: u64, evictable: u64, max: u64) -> Option<(LogLevel, String)> {
+        let percent = used as f64 / max as f64 * 100.0;
+        let is_cache = used.saturating_sub(evictable) < max / 2;
+        if is_cache && !self.is_server_warned {
+            return None;
+        }
+        let turn = turn(&mut self.is_server_warned, percent)?;
+        Some(match turn {
+            Turn::Passed => (
+                LogLevel::Warning,
+                format!(
+                    "Memory in use is {percent:.0} % of maxmemory, {used} of {max} bytes, of which \
+                     patterns let {evictable} be evicted. When the rest fills it, commands that take \
+                     memory are refused (OOM)"
+                ),
+            ),
+            Turn::Eased => {
+                (LogLevel::Notice, format!("Memory in use is at {percent:.0} % of maxmemory again"))
+            }
+        })
     }
 }
 
@@ -134,6 +175,22 @@ fn lines(warned: &mut Warned, name: &str, usage: &Usage) -> Vec<(LogLevel, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_warned_of_unless_it_is_a_cache() {
+        let mut pressure = Pressure::default();
+        let mut said = |used, evictable| {
+            pressure.server_line(used, evictable, 1000).map_or(String::new(), |line| line.1)
+        };
+        assert_eq!(said(1000, 600), "", "a full cache is nothing to speak of");
+        assert_eq!(said(799, 0), "");
+        assert!(
+            said(800, 300).starts_with("Memory in use is 80 % of maxmemory, 800 of 1000 bytes")
+        );
+        assert_eq!(said(1000, 0), "", "that was said");
+        assert_eq!(said(690, 600), "Memory in use is at 69 % of maxmemory again");
+        assert!(said(900, 0).ends_with("(OOM)"));
+    }
 
     #[test]
     fn a_warning_is_given_once_until_the_keyspace_has_eased() {
