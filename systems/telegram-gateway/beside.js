@@ -33,8 +33,9 @@ const receive = (channel, id, message) => async function* work(redis) {
 // The ids of the messages that a worker finds, at most 100: the document's read path.
 const poll = async (redis, channel) => {
   if (!REDIS) {
-    const keys = [recent(channel), `telegram:channel:${channel}:open`];
-    const found = await redis.fcall_ro('poll_messages', 2, ...keys, 'received', 100);
+    const part = (name) => `telegram:channel:${channel}:${name}`;
+    const keys = [recent(channel), part('open'), part('taken')];
+    const found = await redis.fcall_ro('poll_messages', 3, ...keys, 'received', 100);
     return found.map((message) => parts(message).message_id);
   }
   const messageIds = await redis.zrange(recent(channel), 0, 99);

@@ -9,6 +9,7 @@ DB = 3
 CHANNEL = "-1001649127710"
 INDEX = f"telegram:channel:{CHANNEL}:recent"
 OPEN = f"telegram:channel:{CHANNEL}:open"
+TAKEN = f"telegram:channel:{CHANNEL}:taken"
 
 
 def rows(scale, is_keyward):
@@ -59,7 +60,7 @@ def measure(server, scale, calls, is_keyward):
 
     def poll(_):
         if is_keyward:
-            found = client.fcall_ro("poll_messages", 2, INDEX, OPEN, "received", 100)
+            found = client.fcall_ro("poll_messages", 3, INDEX, OPEN, TAKEN, "received", 100)
         else:
             with client.pipeline(transaction=False) as pipeline:
                 for message_id in client.zrange(INDEX, 0, 99):

@@ -128,10 +128,11 @@ fn index_key(channel: &str) -> String {
 /// Two workers ask for what is new.
 fn poll(scene: &mut Scene) {
     let channel = CHANNELS[scene.chance.below(CHANNELS.len())];
-    let (index, open) = (index_key(channel), format!("telegram:channel:{channel}:open"));
+    let index = index_key(channel);
+    let [open, taken] = ["open", "taken"].map(|part| format!("telegram:channel:{channel}:{part}"));
     let call = match scene.chance.below(4) {
         0 => Call::query("newest_messages", &[&index], &["10"]),
-        _ => Call::query("poll_messages", &[&index, &open], &["received", "10"]),
+        _ => Call::query("poll_messages", &[&index, &open, &taken], &["received", "10"]),
     };
     scene.add(call);
 }

@@ -108,11 +108,12 @@ local function status_of(message)
 end
 
 -- A test for a status that seldom needs to read a message whole. Quotes within a text
--- are escaped: `"status"` is a word of its own wherever it stands.
+-- are escaped: `"status"` is a word of its own wherever it stands. Other programs escape what
+-- need not be (`a\/b`), so a text with a backslash in it says nothing.
 local function test_for(status)
   local wanted = quote(status)
   return function(message)
-    local is_likely = message:find(wanted, 1, true) or message:find('\\u', 1, true)
+    local is_likely = message:find(wanted, 1, true) or message:find('\\', 1, true)
       or not message:find('"status"', 1, true) or message:find('"status"%s*:%s*null')
     return is_likely and status_of(message) == status
   end
@@ -152,29 +153,21 @@ local function indexed(index, range)
   end
 end
 
--- The ids of an index that are in a set, oldest first: of a small set all at once, of a
--- large one as the index is walked.
-local function indexed_within(index, set)
-  if redis.call('SCARD', set) <= CHUNK then
-    local ids = redis.call('ZINTER', 2, index, set, 'WEIGHTS', 1, 0)
-    return function()
-      local all = ids
-      ids = {}
-      return all
-    end
-  end
-  local next_ids = indexed(index, 'ZRANGE')
+-- The ids of a part of the index, in its order. Whoever was taken from the index, or is not in
+-- it yet, is left out.
+local function indexed_part(index, part)
+  local next_ids = indexed(part, 'ZRANGE')
   return function()
-    local within
+    local known
     repeat
       local ids = next_ids()
-      within = {}
-      local is_within = #ids > 0 and redis.call('SMISMEMBER', set, unpack(ids))
+      known = {}
+      local times = #ids > 0 and redis.call('ZMSCORE', index, unpack(ids))
       for place, id in ipairs(ids) do
-        within[#within + 1] = is_within[place] == 1 and id or nil
+        known[#known + 1] = times[place] and id or nil
       end
-    until #within > 0 or #ids == 0
-    return within
+    until #known > 0 or #ids == 0
+    return known
   end
 end
 
@@ -198,9 +191,15 @@ local function receive_message(keys, args)
 end
 
 local function poll_messages(keys, args)
+  local recent, open, taken = keys[1], keys[2], keys[3]
   local status, count = args[1], tonumber(args[2])
-  local ids = status == 'processed' and indexed(keys[1], 'ZRANGE') or indexed_within(keys[1], keys[2])
-  return collect(keys[1], ids, count, test_for(status))
+  local ids
+  if status == 'processed' then
+    ids = indexed(recent, 'ZRANGE')
+  else
+    ids = indexed_part(recent, status == 'received' and open or taken)
+  end
+  return collect(recent, ids, count, test_for(status))
 end
 
 local function newest_messages(keys, args)
@@ -227,10 +226,14 @@ local function set_message_status(keys, args)
 end
 
 redis.register_function('receive_message', receive_message)
-redis.register_function('set_message_status', set_message_status)
 redis.register_function{
   function_name = 'poll_messages', callback = poll_messages, flags = { 'no-writes' },
 }
 redis.register_function{
   function_name = 'newest_messages', callback = newest_messages, flags = { 'no-writes' },
+}
+
+-- These free memory, or change what is there: they run when it is full, too.
+redis.register_function{
+  function_name = 'set_message_status', callback = set_message_status, flags = { 'allow-oom' },
 }
