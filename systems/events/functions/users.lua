@@ -74,7 +74,11 @@ end
 local function take_api_call(keys, args)
   local limit, taken = tonumber(args[1]), tonumber(redis.call('GET', keys[1]) or 0)
   if taken >= limit then
-    local wait_ms = math.max(0, redis.call('PTTL', keys[1]))
+    local wait_ms = redis.call('PTTL', keys[1])
+    if wait_ms < 0 then
+      -- A limit of 0: no window has begun that would end.
+      wait_ms = args[2] * 1000
+    end
     return { 'allowed', 0, 'remaining', 0, 'retry_after', math.ceil(wait_ms / 1000) }
   end
   if not redis.call('SET', keys[1], '1', 'NX', 'EX', args[2]) then
@@ -84,8 +88,16 @@ local function take_api_call(keys, args)
 end
 
 redis.register_function('sign_in', sign_in)
-redis.register_function('touch_session', touch_session)
-redis.register_function('sign_out', sign_out)
 redis.register_function('issue_token', issue_token)
-redis.register_function('consume_token', consume_token)
 redis.register_function('take_api_call', take_api_call)
+
+-- These free memory, or change what is there: they run when it is full, too.
+redis.register_function{
+  function_name = 'touch_session', callback = touch_session, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'sign_out', callback = sign_out, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'consume_token', callback = consume_token, flags = { 'allow-oom' },
+}

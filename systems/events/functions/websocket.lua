@@ -16,8 +16,17 @@ local function node_of(key)
   return key:match('^websocket:node:([^:]*)')
 end
 
+-- Whether a node's heartbeat has ended while it had connections: whoever sweeps takes it for
+-- dead, and it has to begin anew.
+local function is_given_up(connections, alive)
+  return redis.call('EXISTS', alive) == 0 and redis.call('EXISTS', connections) == 1
+end
+
 local function ws_connect(keys)
   local connection, node = connection_of(keys[2]), node_of(keys[6])
+  if is_given_up(keys[6], keys[7]) then
+    return redis.error_reply('NODE_GIVEN_UP its heartbeat has ended: it begins anew by ws_start')
+  end
   local user_id = keys[3]:match('^websocket:user:(.*)$')
   if not redis.call('SET', keys[2], user_id, 'NX') then
     return 'duplicate'
@@ -75,6 +84,9 @@ local function ws_disconnect(keys)
 end
 
 local function ws_heartbeat(keys)
+  if is_given_up(keys[1], keys[2]) then
+    return 0
+  end
   redis.call('SET', keys[2], '1')
   return redis.call('SCARD', keys[1])
 end
@@ -119,10 +131,24 @@ end
 
 redis.register_function('ws_connect', ws_connect)
 redis.register_function('ws_join', ws_join)
-redis.register_function('ws_leave', ws_leave)
-redis.register_function('ws_disconnect', ws_disconnect)
-redis.register_function('ws_heartbeat', ws_heartbeat)
-redis.register_function('ws_start', ws_start)
-redis.register_function('ws_sweep', ws_sweep)
 redis.register_function('queue_message', queue_message)
-redis.register_function('drain_messages', drain_messages)
+
+-- These free memory, or change what is there: they run when it is full, too.
+redis.register_function{
+  function_name = 'ws_leave', callback = ws_leave, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'ws_disconnect', callback = ws_disconnect, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'ws_heartbeat', callback = ws_heartbeat, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'ws_start', callback = ws_start, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'ws_sweep', callback = ws_sweep, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'drain_messages', callback = drain_messages, flags = { 'allow-oom' },
+}
