@@ -51,8 +51,10 @@ CREATE TABLE usage_daily (
   date DATE,
 -- product VARCHAR(50),
   product TEXT,
-  requests INT DEFAULT 0,
-  tokens INT DEFAULT 0,
+-- requests INT DEFAULT 0,
+  requests BIGINT DEFAULT 0,
+-- tokens INT DEFAULT 0,
+  tokens BIGINT DEFAULT 0,
   PRIMARY KEY (user_id, date, product)
 );
 

@@ -148,10 +148,31 @@ local function validate_api_key(keys)
   return refusal(row, 'user:' .. member(row, 'user_id')) or row
 end
 
--- Whether a time lies before another, as far as their texts tell: both in UTC, in whole seconds.
+-- Seconds since 1970 of an RFC 3339 time, in whatever zone; nil if it is none.
+local function seconds_of(timestamp)
+  local year, month, day, hour, minute, second, zone =
+    timestamp:match('^(%d+)-(%d+)-(%d+).(%d+):(%d+):([%d.]+)(.*)$')
+  if not year then
+    return nil
+  end
+  -- Years that begin in March end with the day that leaps.
+  local months = (month + 9) % 12
+  local years = year - (months >= 10 and 1 or 0)
+  local days = 365 * years + math.floor(years / 4) - math.floor(years / 100)
+    + math.floor(years / 400) + math.floor((153 * months + 2) / 5) + day - 719469
+  local seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
+  local sign, zone_hours, zone_minutes = zone:match('^([+-])(%d+):(%d+)$')
+  if sign then
+    local ahead = (zone_hours * 60 + zone_minutes) * 60
+    seconds = seconds - (sign == '+' and ahead or -ahead)
+  end
+  return seconds
+end
+
+-- Whether a time lies before another, if there is one.
 local function is_before(time, other)
-  local form = '^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$'
-  return other and time:find(form) and other:find(form) and time < other
+  local seconds, others = seconds_of(time), other and seconds_of(other)
+  return seconds and others and seconds < others
 end
 
 local function use_api_key(keys, args)
@@ -227,7 +248,11 @@ end
 redis.register_function('create_user', create_user)
 redis.register_function('use_api_key', use_api_key)
 redis.register_function('rotate_api_key', rotate_api_key)
-redis.register_function('revoke_api_key', revoke_api_key)
 redis.register_function{
   function_name = 'validate_api_key', callback = validate_api_key, flags = { 'no-writes' },
+}
+
+-- These free memory, or change what is there: they run when it is full, too.
+redis.register_function{
+  function_name = 'revoke_api_key', callback = revoke_api_key, flags = { 'allow-oom' },
 }

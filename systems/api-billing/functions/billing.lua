@@ -69,6 +69,11 @@ local function book(user, transactions, recent, change)
     return nil, redis.error_reply('USER_UNKNOWN there is no such user')
   end
   before = plain(before)
+  if not before then
+    return nil, redis.error_reply("AMOUNT_TOO_LONG the balance's exponent is beyond 30")
+  end
+  -- A balance is never below zero: one with a sign is a zero.
+  before = before:gsub('^%-', '')
   local charge = change.amount:match('^%-(.*)$')
   if charge and not covers(before, charge) then
     return nil, redis.error_reply('INSUFFICIENT_BALANCE the balance would fall below zero')
@@ -153,6 +158,9 @@ end
 
 -- ── Rate limits ──────────────────────────────────────────────────────────────────
 
+-- How long the windows of a limit are, in milliseconds.
+local WINDOW_MS = { minute = 60000, hour = 3600000, day = 86400000 }
+
 local function take_request(keys, args)
   local wait_ms, is_allowed = 0, true
   local remaining
@@ -160,7 +168,9 @@ local function take_request(keys, args)
     local left = tonumber(args[index]) - tonumber(redis.call('GET', key) or 0)
     if left <= 0 then
       is_allowed = false
-      wait_ms = math.max(wait_ms, redis.call('PTTL', key))
+      -- A limit of 0 has no window that would end: nobody need come before one would have.
+      local left_ms = redis.call('PTTL', key)
+      wait_ms = math.max(wait_ms, left_ms >= 0 and left_ms or WINDOW_MS[key:match('[^:]*$')] or 0)
     end
     remaining = math.min(remaining or left, left)
   end

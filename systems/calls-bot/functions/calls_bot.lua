@@ -186,6 +186,9 @@ local function activate_subscription(keys, args)
   if redis.call('EXISTS', keys[1]) == 0 then
     return redis.error_reply('PAYMENT_UNVERIFIED the payment was not verified, or more than 24 hours ago')
   end
+  if seconds_of(args[2]) <= now() then
+    return redis.error_reply('SUBSCRIPTION_OVER its end is not in the future')
+  end
   local tx_hash = keys[2]:match('^used_transaction:(.*)$')
   local subscription = '{"plan":' .. quote(args[1]) .. ',"status":"active","expires_at":' .. quote(args[2])
     .. ',"payment_method":' .. quote(args[3]) .. ',"tx_hash":' .. quote(tx_hash) .. '}'

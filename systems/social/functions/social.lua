@@ -197,14 +197,24 @@ local function confirm_drained(keys)
 end
 
 redis.register_function('follow', follow)
-redis.register_function('unfollow', unfollow)
 redis.register_function('retweet', retweet)
-redis.register_function('undo_retweet', undo_retweet)
 redis.register_function('like', like)
 redis.register_function('unlike', unlike)
 redis.register_function('view', view)
 redis.register_function('view_by_day', view_by_day)
 redis.register_function('comment_on', comment_on)
 redis.register_function('reply_to', reply_to)
-redis.register_function('drain_queue', drain_queue)
-redis.register_function('confirm_drained', confirm_drained)
+
+-- These free memory, or change what is there: they run when it is full, too.
+redis.register_function{
+  function_name = 'unfollow', callback = unfollow, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'undo_retweet', callback = undo_retweet, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'drain_queue', callback = drain_queue, flags = { 'allow-oom' },
+}
+redis.register_function{
+  function_name = 'confirm_drained', callback = confirm_drained, flags = { 'allow-oom' },
+}

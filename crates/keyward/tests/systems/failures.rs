@@ -17,6 +17,8 @@ const ROOM_BYTES: i64 = 200_000;
 const ROWS_MAX: usize = 100_000;
 const AT: &str = "2025-12-04T15:30:00Z";
 
+const QUEUE: &str = "queue:sync:likes";
+
 type Command = Vec<String>;
 
 #[test]
@@ -77,9 +79,19 @@ fn social_that_is_full_lets_cached_rows_and_viewers_go_and_nothing_else() {
         "INCR team:7:views:2025-12-04",
         "RPUSH queue:sync:likes team:7:42",
     ]);
-    fills_up("social", &caches, &stay, |n| {
+    let (_server, mut client) = fills_up("social", &caches, &stay, |n| {
         words(&["SADD", &format!("team:{n}:likes"), &format!("{n}{}", long())])
     });
+    // Queues are drained, and nobody needs room to go.
+    runs_when_full(
+        &mut client,
+        &[
+            ("FCALL unfollow 2 user:2:following user:1:followers", "unfollowed"),
+            ("FCALL undo_retweet 1 shout:7:retweets 1", "undone"),
+            (&format!("FCALL drain_queue 3 {QUEUE} {QUEUE}:leases {QUEUE}:batch:b1 10 60"), ""),
+            (&format!("FCALL confirm_drained 2 {QUEUE}:leases {QUEUE}:batch:b1"), "confirmed"),
+        ],
+    );
 }
 
 #[test]
@@ -157,9 +169,68 @@ fn events_that_is_full_lets_caches_logs_and_counters_go_and_nothing_else() {
         "SADD websocket:node:gateway-1 c-1",
         "RPUSH websocket:queue:2 hello",
     ]);
-    fills_up("events", &caches, &stay, |n| {
+    let (_server, mut client) = fills_up("events", &caches, &stay, |n| {
         words(&["SET", &format!("ab_test:checkout_button:{n}"), &format!("{n}{}", long())])
     });
+    let connection = "websocket:connection:c-1";
+    let node = "websocket:node:gateway-1";
+    runs_when_full(
+        &mut client,
+        &[
+            (&format!("FCALL touch_session 1 user:session:s1 {AT}"), "touched"),
+            ("FCALL sign_out 1 user:session:s1", "signed_out"),
+            ("FCALL consume_token 1 user:password_reset:t1", "1"),
+            (&format!("FCALL ws_leave 2 {connection}:rooms websocket:room:jazz"), "left"),
+            (
+                &format!(
+                    "FCALL ws_sweep 4 websocket:connections websocket:nodes {node} {node}:alive"
+                ),
+                "1",
+            ),
+            (&format!("FCALL ws_heartbeat 2 {node} {node}:alive"), "0"),
+            ("FCALL drain_messages 1 websocket:queue:2", ""),
+        ],
+    );
+}
+
+#[test]
+fn nodes_of_events_that_begin_anew_after_a_crash_have_the_connections_that_they_have() {
+    let system = System::read("events");
+    let server = system.on_keyward();
+    let mut client = system.client(&server);
+    let node = "websocket:node:g9";
+    let own = |n: u8, part: &str| format!("websocket:connection:c-{n}:{part}");
+    let connect = |client: &mut Client, n: u8| {
+        let (user, place) = (own(n, "user"), own(n, "node"));
+        let call = format!(
+            "FCALL ws_connect 7 websocket:connections {user} websocket:user:{n} {place} \
+             websocket:nodes {node} {node}:alive"
+        );
+        told(client, &words(&call.split(' ').collect::<Vec<_>>()))
+    };
+    for n in 0..3 {
+        assert_eq!(connect(&mut client, n), "connected");
+    }
+    assert_eq!(told(&mut client, &words(&["SAVE"])), "OK");
+    let [user, rooms, place] = ["user", "rooms", "node"].map(|part| own(0, part));
+    let close = ["FCALL", "ws_disconnect", "5", "websocket:connections", &user, &rooms, &place];
+    let close = words(&[&close[..], &["websocket:nodes"]].concat());
+    assert_eq!(told(&mut client, &close), "disconnected");
+    assert_eq!(connect(&mut client, 9), "connected");
+    // As a crash leaves it: what was last saved.
+    assert_eq!(told(&mut client, &words(&["DEBUG", "RELOAD", "NOSAVE"])), "OK");
+    assert_eq!(told(&mut client, &words(&["EXISTS", "websocket:user:0"])), "1", "as it was saved");
+    let start = ["FCALL", "ws_start", "4", "websocket:connections", "websocket:nodes", node];
+    let start = words(&[&start[..], &[&format!("{node}:alive")]].concat());
+    assert_eq!(told(&mut client, &start), "3");
+    assert_eq!(told(&mut client, &start), "0");
+    for n in [1, 2, 9] {
+        assert_eq!(connect(&mut client, n), "connected");
+    }
+    for (n, is_online) in [(0, "0"), (1, "1"), (2, "1"), (9, "1")] {
+        let user = format!("websocket:user:{n}");
+        assert_eq!(told(&mut client, &words(&["EXISTS", &user])), is_online, "{user}");
+    }
 }
 
 #[test]
@@ -244,7 +315,7 @@ fn telegram_gateway_begins_empty_and_gives_back_what_a_dead_worker_took() {
     let receive = "FCALL receive_message 3 telegram:msg:1:1 telegram:dedup:1:1 \
                    telegram:channel:1:recent {\"text\":\"BUY\"} 1730649600000";
     let status = |change: &str| format!("FCALL set_message_status 1 telegram:msg:1:1 {change}");
-    let waiting = "SMEMBERS telegram:channel:1:open";
+    let waiting = "ZRANGE telegram:channel:1:taken 0 -1";
     for (command, reply) in [
         (receive, "stored"),
         (&status("processing received"), "updated"),
@@ -308,6 +379,18 @@ fn fills_up(
     (server, client)
 }
 
+/// What frees memory, or changes what is there, is not refused where there is none.
+fn runs_when_full(client: &mut Client, calls: &[(&str, &str)]) {
+    for (call, wanted) in calls {
+        let call: Command = call.split(' ').map(str::to_owned).collect();
+        let reply = client.call(&call).expect("an answer");
+        assert!(!matches!(reply, Frame::Error(_)), "{call:?}: {reply:?}");
+        if !wanted.is_empty() {
+            assert_eq!(line_of(&reply), *wanted, "{call:?}");
+        }
+    }
+}
+
 /// A command at the bound passes whole, one beyond it does nothing.
 fn fans_out(name: &str, command: impl Fn(usize) -> Command, count: &[&str], wanted: &str) {
     let system = System::read(name);
@@ -341,12 +424,16 @@ fn long() -> String {
 
 /// A reply of one line, as text; of an error what it says.
 fn told(client: &mut Client, command: &[String]) -> String {
-    match client.call(command).expect("an answer") {
+    line_of(&client.call(command).expect("an answer"))
+}
+
+fn line_of(reply: &Frame) -> String {
+    match reply {
         Frame::Integer(number) => number.to_string(),
         Frame::Simple(text) | Frame::Error(text) | Frame::Bulk(text) => {
-            String::from_utf8_lossy(&text).into_owned()
+            String::from_utf8_lossy(text).into_owned()
         }
-        other => panic!("{command:?}: {other:?}"),
+        other => panic!("not a line: {other:?}"),
     }
 }
 
