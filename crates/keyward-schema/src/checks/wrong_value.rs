@@ -56,16 +56,53 @@ pub(crate) fn empty(entry: Entry<'_>) -> Diagnostic {
         .saying(format!("`{}` wants a text that is not empty", entry.name))
 }
 
+/// What other programs call the words of a choice: the setting, their words, ours.
+const OTHER_WORDS: &[(&str, &[&str], &str)] = &[
+    ("renew", &["read", "reads", "always", "sliding", "rolling", "touch", "use"], "access"),
+    ("renew", &["writes", "set", "update"], "write"),
+    ("renew", &["none", "no", "off", "fixed", "absolute"], "never"),
+    ("evict", &["allkeys-lru", "volatile-lru"], "lru"),
+    ("evict", &["allkeys-lfu", "volatile-lfu"], "lfu"),
+    ("evict", &["volatile-ttl"], "ttl"),
+    ("evict", &["noeviction", "none", "no", "off"], "never"),
+    ("mode", &["strict", "on", "reject"], "enforce"),
+    ("mode", &["log", "report", "permissive"], "warn"),
+    ("mode", &["off", "none", "disabled", "monitor", "dry-run", "shadow"], "observe"),
+    ("unknown", &["log", "report"], "warn"),
+    ("unknown", &["ignore", "accept", "pass", "any"], "allow"),
+    ("unknown", &["refuse", "deny", "forbid", "error", "strict"], "reject"),
+    ("excess", &["truncate", "cap", "cut", "limit", "shorten"], "clamp"),
+    ("excess", &["reject", "deny", "error"], "refuse"),
+    ("persist", &["append", "appendonly", "log", "always", "everysec"], "aof"),
+    ("persist", &["snapshot", "save", "dump"], "rdb"),
+    ("persist", &["no", "off", "never", "memory"], "none"),
+    ("severity", &["warn"], "warning"),
+    ("severity", &["error", "high", "page", "fatal"], "critical"),
+    ("severity", &["low", "notice"], "info"),
+    ("deleted", &["soft", "flag"], "mark"),
+    ("deleted", &["hard", "remove"], "delete"),
+    ("merge", &["sum", "increment"], "add"),
+];
+
+/// A word that is none of a choice. Where nothing tells which was meant, none is offered: the
+/// message has them all.
 pub(crate) fn not_among(name: &str, word: &str, words: &[&str], at: Span) -> Diagnostic {
-    let near = nearest(word, words.iter().copied()).or(words.first().copied());
+    let lower = word.trim().to_ascii_lowercase().replace('_', "-");
+    let known = OTHER_WORDS
+        .iter()
+        .find(|(setting, others, _)| *setting == name && others.contains(&&*lower))
+        .map(|(_, _, ours)| *ours);
+    let meant = known.or_else(|| nearest(word, words.iter().copied()));
     RULE.at(at, "not one of them")
         .saying(format!("`{name}` is one of {}", words.join(", ")))
-        .maybe_help(near.map(|near| format!("{name} = \"{near}\"")))
+        .maybe_help(meant.map(|meant| format!("{name} = \"{meant}\"")))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{OTHER_WORDS, not_among};
     use crate::checks::testing::{check, check_help, check_whole_file};
+    use crate::source::Span;
 
     #[test]
     fn the_right_form_of_the_same_value_is_offered() {
@@ -141,8 +178,40 @@ mode = "enforc"
 type = "hash"
 evict = "sometimes"
 "#,
-            r#"KW0006 3:9 `evict` is one of never, first, lru, lfu, ttl [not one of them] | help: evict = "never""#,
+            "KW0006 3:9 `evict` is one of never, first, lru, lfu, ttl [not one of them]",
         );
+    }
+
+    #[test]
+    fn other_programs_words_are_offered_in_ours() {
+        for (setting, others, ours) in OTHER_WORDS {
+            for other in *others {
+                let (wrong, right) =
+                    (format!("{setting} = \"{other}\""), format!("{setting} = \"{ours}\""));
+                let schema = match *setting {
+                    "renew" | "excess" => {
+                        format!("type = \"hash\"\nttl = {{ after = \"1h\", {wrong} }}")
+                    }
+                    "deleted" => format!(
+                        "type = \"hash\"\nfields = {{ n = \"int\" }}\nsink = {{ mirror = \"t\", {wrong} }}"
+                    ),
+                    "merge" => format!(
+                        "type = \"hash\"\nfields = {{ n = \"int\" }}\nttl = \"1h\"\nsink = {{ archive = \"t\", {wrong} }}"
+                    ),
+                    "severity" => format!(
+                        "type = \"hash\"\nalert.hit_ratio = {{ when = \"< 70%\", {wrong} }}"
+                    ),
+                    "evict" | "mode" => format!("type = \"hash\"\n{wrong}"),
+                    // These stand under the keyspace.
+                    _ => {
+                        let found = not_among(setting, other, &[ours], Span::default());
+                        assert_eq!(found.help.as_deref(), Some(&*right), "{other}");
+                        continue;
+                    }
+                };
+                check_help(&format!("[key.\"a:{{x}}\"]\n{schema}\n"), &wrong, &right);
+            }
+        }
     }
 
     #[test]
