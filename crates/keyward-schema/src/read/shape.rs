@@ -10,7 +10,9 @@ use toml::de::{DeTable, DeValue};
 use super::comparison;
 use super::table::{Entry, Located, Table, text};
 use crate::checks::malformed_shape::Place;
-use crate::checks::{bad_check, bad_limits, bad_same, malformed_shape, too_many, wrong_value};
+use crate::checks::{
+    bad_check, bad_limits, bad_same, malformed_shape, too_many, unknown_setting, wrong_value,
+};
 use crate::decimal::Decimal;
 use crate::diagnostic::Report;
 use crate::nearest::nearest;
@@ -150,8 +152,11 @@ fn is_misspelt_long_form(table: &DeTable<'_>) -> bool {
         DeValue::Table(_) => false,
         _ => true,
     };
-    let is_almost =
-        |name: &str| nearest(name, settings_of(Scope::Shape).map(|setting| setting.name)).is_some();
+    let is_almost = |name: &str| {
+        nearest(name, settings_of(Scope::Shape).map(|setting| setting.name)).is_some()
+            || unknown_setting::known_elsewhere(Scope::Shape, name).is_some()
+            || unknown_setting::OPTIONAL.contains(&name)
+    };
     let is_text = |value: &DeValue<'_>| matches!(value, DeValue::String(_));
     table.get("type").is_some_and(|ty| is_text(ty.get_ref()))
         && table
