@@ -41,6 +41,7 @@ pub(crate) fn found(entry: Entry<'_>, expected: &str) -> Diagnostic {
         DeValue::String(text) if expected.starts_with("the number") => {
             text.trim().parse::<u8>().ok().map(|number| number.to_string())
         }
+        DeValue::String(text) if expected == "a table" => table_meant(entry.name, &text_form(text)),
         DeValue::String(text) if expected.starts_with("an array of") => {
             Some(format!("[{}]", text_form(text)))
         }
@@ -49,6 +50,17 @@ pub(crate) fn found(entry: Entry<'_>, expected: &str) -> Diagnostic {
     RULE.at(entry.value.span().into(), format!("this is {}", kind_of(entry.value)))
         .saying(format!("`{}` wants {expected}", entry.name))
         .maybe_help(better.map(|better| format!("{} = {better}", name_form(entry.name))))
+}
+
+/// The table of a setting for which its most important text was given alone.
+fn table_meant(setting: &str, text: &str) -> Option<String> {
+    Some(match setting {
+        "members" => format!("{{ of = {text} }}"),
+        "lookup" => format!("{{ of = {text}, field = \"email\" }}"),
+        "rank" => format!("{{ of = {text}, by = \"score\" }}"),
+        "sink" => format!("{{ mirror = {text} }}"),
+        _ => return None,
+    })
 }
 
 pub(crate) fn empty(entry: Entry<'_>) -> Diagnostic {
@@ -158,6 +170,29 @@ key = 1
 name = "x"
 "#,
             "KW0006 1:7 `key` wants a table [this is a whole number]",
+        );
+    }
+
+    #[test]
+    fn a_text_in_the_place_of_a_table_is_put_into_one() {
+        let source = "[key.\"user:{id}\"]\ntype = \"hash\"\nfields = { email = \"string\", score = \"int\" }\n";
+        let check = |wrong: &str, right: &str, rest: &str| {
+            check_help(&format!("{source}{rest}\n{wrong}\n"), wrong, right);
+        };
+        check(
+            "members = \"user:{id}\"",
+            "members = { of = \"user:{id}\" }",
+            "[key.\"users\"]\ntype = \"set\"",
+        );
+        check(
+            "rank = \"user:{id}\"",
+            "rank = { of = \"user:{id}\", by = \"score\" }",
+            "[key.\"best\"]\ntype = \"zset\"",
+        );
+        check(
+            "lookup = \"user:{id}\"",
+            "lookup = { of = \"user:{id}\", field = \"email\" }",
+            "[key.\"mail:{email}\"]\ntype = \"string\"",
         );
     }
 
