@@ -38,6 +38,9 @@ pub(crate) fn report_all(
     if errors.is_empty() {
         return;
     }
+    let start_of = |error: &toml::de::Error| error.span().map_or(text.len(), |span| span.start);
+    let mut errors: Vec<&toml::de::Error> = errors.iter().collect();
+    errors.sort_by_key(|error| start_of(error));
     let headers = headers(text);
     // The last header that was told, and whether its table is there twice.
     let mut told: Option<(&Header<'_>, bool)> = None;
@@ -200,6 +203,13 @@ KW0001 12:1 not valid TOML: duplicate key [here]
 
     #[test]
     fn a_pattern_without_quotes_is_offered_with_them() {
+        check(
+            r#"
+[key.a:{id}]
+type = "hash"
+"#,
+            r#"KW0001 1:7 not valid TOML: invalid unquoted key, expected letters, numbers, `-`, `_` [here] | help: a pattern stands in quotes: [key."a:{id}"]"#,
+        );
         let check = |wrong: &str, right: &str| {
             check_help(&format!("{wrong}\ntype = \"hash\"\n"), wrong, right);
         };
