@@ -72,6 +72,12 @@ impl Scripts {
         self.libraries.owner(function)
     }
 
+    /// The functions of all libraries, by library.
+    pub(crate) fn function_names(&self) -> impl Iterator<Item = &[u8]> {
+        let functions = self.libraries.iter().flat_map(|library| &library.functions);
+        functions.map(|function| &function.name[..])
+    }
+
     pub(crate) fn facts(&self) -> ScriptFacts {
         ScriptFacts {
             cached_scripts: self.cache.len(),

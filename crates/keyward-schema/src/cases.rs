@@ -16,7 +16,7 @@ use crate::matcher::Matcher;
 use crate::nearest::nearest;
 use crate::pattern::relate;
 use crate::read::example::{expected_form, written};
-use crate::schema::{ExampleValue, Key, KeyId, Schema};
+use crate::schema::{Content, ExampleValue, Key, KeyId, Schema};
 use crate::source::Span;
 
 /// What came of the cases of a file.
@@ -237,7 +237,7 @@ impl<'s> Trial<'s, '_, '_> {
     fn fits(&mut self, index: usize, listed: &[&str], value: &Value<'_>) {
         let key = &self.schema.keys[index];
         let (own, at) = (key.pattern.text(), value.span().into());
-        let Some(whole) = whole(value) else {
+        let Some(whole) = whole(value).filter(|whole| is_of_form(key, whole)) else {
             return self.fail(at, own, form_of(key));
         };
         self.tried += 1;
@@ -259,7 +259,7 @@ impl<'s> Trial<'s, '_, '_> {
         if let Some((name, _)) = strays.into_iter().find(|(name, _)| is_stray(name.get_ref())) {
             return self.fail(at, own, format!("no such part of a case: `{}`", name.get_ref()));
         }
-        let Some(whole) = whole(value) else {
+        let Some(whole) = whole(value).filter(|whole| is_of_form(key, whole)) else {
             return self.fail(at, own, form_of(key));
         };
         self.tried += 1;
@@ -281,7 +281,25 @@ fn quoted(text: &str) -> String {
 
 /// How the values of a key are written.
 fn form_of(key: &Key) -> String {
-    format!("a value of this key must be {}", expected_form(key.data, &key.content))
+    const JSON: &str = "JSON is a text, in single quotes: '{\"id\": 1}'";
+    let form = expected_form(key.data, &key.content);
+    match &key.content {
+        Content::Json(_) => format!("a value of this key must be a text; {JSON}"),
+        Content::Items(_) => {
+            format!("a value of this key must be {form}, each a text or a number; {JSON}")
+        }
+        Content::Fields(_) | Content::Entries(_) => {
+            format!("a value of this key must be {form}, each with a text or a number; {JSON}")
+        }
+        Content::Value(_) | Content::Scored { .. } | Content::Opaque => {
+            format!("a value of this key must be {form}")
+        }
+    }
+}
+
+/// Whether a value that can be read may be one of the key: JSON is a text.
+fn is_of_form(key: &Key, value: &ExampleValue) -> bool {
+    !matches!(key.content, Content::Json(_)) || matches!(value, ExampleValue::Text(_))
 }
 
 /// A whole value as examples write it: a text, items, or names and values.
@@ -441,7 +459,7 @@ not_values = [[1], { value = [1], because = "x", why = "y" }]
                 "4: cart:{id}: no such part of a case: `keyz` (did you mean keys?)",
                 "5: cart:{id}: `keys` must be an array",
                 "6: cart:{id}: the value does not fit: the value is not of the key's type",
-                "6: cart:{id}: a value of this key must be an array of items",
+                "6: cart:{id}: a value of this key must be an array of items, each a text or a number; JSON is a text, in single quotes: '{\"id\": 1}'",
                 "7: cart:{id}: a value that is none needs `value` and `because`",
                 "7: cart:{id}: no such part of a case: `why`",
             ]
@@ -449,6 +467,46 @@ not_values = [[1], { value = [1], because = "x", why = "y" }]
         let schema = crate::check("shop.toml", SCHEMA.as_bytes()).schema.expect("sound");
         let (at, error) = tried(&schema, "x = [").expect_err("no TOML");
         assert!(at.start >= 4 && !error.is_empty(), "{at:?} {error}");
+    }
+
+    #[test]
+    fn json_is_written_as_a_text() {
+        let schema = r#"
+[keyspace]
+name = "all"
+[key."doc:{id}"]
+type   = "json"
+fields = { id = "int" }
+[key."jobs:{id}"]
+type    = "list"
+items   = { fields = { id = "int" } }
+max_len = 9
+"#;
+        let schema = crate::check("all.toml", schema.as_bytes()).schema.expect("sound");
+        let told = |cases: &str| -> Vec<String> {
+            let results = tried(&schema, cases).expect("TOML");
+            results.failures.into_iter().map(|failure| failure.message).collect()
+        };
+        let doc =
+            "a value of this key must be a text; JSON is a text, in single quotes: '{\"id\": 1}'";
+        let items = "a value of this key must be an array of items, each a text or a number; JSON is a text, in single quotes: '{\"id\": 1}'";
+        assert_eq!(
+            told(
+                r#"["doc:{id}"]
+values = [{ id = 1 }]"#
+                    .replace("\\n", "\n")
+                    .as_str()
+            ),
+            [doc]
+        );
+        assert_eq!(told("[\"jobs:{id}\"]\nvalues = [[{ id = 1 }]]"), [items]);
+        assert_eq!(
+            told("[\"jobs:{id}\"]\nnot_values = [{ value = [{ id = 1 }], because = \"x\" }]"),
+            [items]
+        );
+        let right =
+            "[\"doc:{id}\"]\nvalues = ['{\"id\": 1}']\n[\"jobs:{id}\"]\nvalues = [['{\"id\": 1}']]";
+        assert!(told(right).is_empty());
     }
 
     #[test]

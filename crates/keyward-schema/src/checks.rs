@@ -32,6 +32,7 @@ pub(crate) mod entangled_patterns;
 pub(crate) mod evict_contradiction;
 pub(crate) mod example_key;
 pub(crate) mod example_value;
+pub(crate) mod foreign_placeholder;
 pub(crate) mod foreign_tie;
 pub(crate) mod function_key;
 pub(crate) mod function_twice;
@@ -129,6 +130,7 @@ pub static RULES: &[&Rule] = &[
     &address_beside_text::RULE,
     &unreadable_word::RULE,
     &claimed_twice::RULE,
+    &foreign_placeholder::RULE,
     // Types and shapes.
     &unknown_type::RULE,
     &malformed_shape::RULE,
@@ -221,6 +223,7 @@ pub(crate) fn check_whole(
     table_twice::check(keys, report);
 
     let mut warnings = Warnings::new(keyspaces, drafts, report);
+    foreign_placeholder::check(drafts, &mut warnings);
     secret_in_placeholder::check(drafts, keys, &mut warnings);
     money_as_float::check(drafts, &mut warnings);
     endless_growth::check(keys, &mut warnings);

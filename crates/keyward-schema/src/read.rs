@@ -124,10 +124,9 @@ fn check_text(own: Source, files: Option<&dyn Files>) -> Checked {
     let mut broken: BTreeSet<usize> = BTreeSet::new();
     let mut report_syntax =
         |errors: &[toml::de::Error], (text, base): (&str, u32), report: &mut Report| {
-            for error in errors {
-                report.push_with(&syntax::RULE, || syntax::found(error, text, base));
-                broken.extend(error.span().map(|span| span.start + base as usize));
-            }
+            syntax::report_all(errors, (text, base), report);
+            let places = errors.iter().filter_map(toml::de::Error::span);
+            broken.extend(places.map(|span| span.start + base as usize));
             !errors.is_empty()
         };
     let mut syntax_is_broken = report_syntax(&syntax_errors, (&own.text, 0), &mut report);

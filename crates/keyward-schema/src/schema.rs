@@ -572,7 +572,7 @@ pub struct Allowance {
     /// Its code.
     pub code: Box<str>,
     /// Why.
-    pub reason: Option<Box<str>>,
+    pub reason: Box<str>,
 }
 
 /// A chapter of prose.

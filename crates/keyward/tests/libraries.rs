@@ -94,6 +94,30 @@ fn call(client: &mut Client, words: &[&str]) -> String {
 }
 
 #[test]
+fn functions_that_are_only_declared_or_only_registered_are_told() {
+    let folder = Folder::new();
+    let declared = "\n[function.redeem]\nkeys = [\"user:{id}\"]\n";
+    folder.write("shop.toml", &format!("{SCHEMA}{declared}"));
+    drop(folder.start());
+    let absent = "shop declares the function redeem, which no library registers";
+    assert!(folder.log().contains(absent), "{}", folder.log());
+    folder.write("functions/a.lua", &library("a", &["redeeem"]));
+    fs::write(folder.path().join("log"), "").expect("the log");
+    let server = folder.start();
+    let log = folder.log();
+    assert!(log.contains(absent), "{log}");
+    let undeclared = "The libraries register the function redeeem, which no schema declares";
+    assert!(log.contains(undeclared), "{log}");
+    folder.write("functions/a.lua", &library("a", &["Redeem", "other", "third"]));
+    let log = folder.reload(&server);
+    assert!(!log.contains("which no library registers"), "{log}");
+    assert!(log.contains("The libraries register 2 functions (other, third), which"), "{log}");
+    folder.write("functions/a.lua", &library("a", &["redeem"]));
+    let log = folder.reload(&server);
+    assert!(!log.contains("The libraries register"), "{log}");
+}
+
+#[test]
 fn a_function_may_move_to_another_file_between_two_starts() {
     let folder = Folder::new();
     folder.write("functions/a.lua", &library("a", &["f1"]));

@@ -130,6 +130,35 @@ impl Engine {
         databases.filter_map(|(db, database)| database.book().map(|book| (db, book)))
     }
 
+    /// The functions that schemas declare and no library has, each with the name of its
+    /// keyspace. FCALL takes names in any case.
+    pub fn functions_absent(&self) -> Vec<(String, String)> {
+        let mut absent = Vec::new();
+        for (_, book) in self.books() {
+            let schema = book.schema();
+            let names: Vec<&str> = schema.keyspaces().map(|keyspace| &*keyspace.name).collect();
+            for function in &schema.functions {
+                if self.shared.scripts.library_with(function.name.as_bytes()).is_none() {
+                    let keyspace = names.get(function.keyspace).copied().unwrap_or_default();
+                    absent.push((keyspace.to_owned(), function.name.to_string()));
+                }
+            }
+        }
+        absent
+    }
+
+    /// The functions that libraries have and no schema declares, where there is one.
+    pub fn functions_undeclared(&self) -> Vec<String> {
+        let books: Vec<_> = self.books().map(|(_, book)| book).collect();
+        let declared = |name: &[u8]| {
+            let mut functions = books.iter().flat_map(|book| &book.schema().functions);
+            functions.any(|function| function.name.as_bytes().eq_ignore_ascii_case(name))
+        };
+        let names = self.shared.scripts.function_names().filter(|name| !declared(name));
+        let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
+        if books.is_empty() { Vec::new() } else { names.collect() }
+    }
+
     /// The figures of the tables of a database from one on; the first is that for keys without
     /// a pattern.
     pub fn tables(

@@ -21,10 +21,14 @@ pub(crate) fn read_allowances(table: &Table<'_>, report: &mut Report) -> Vec<All
     let mut allowances = Vec::new();
     for text in texts {
         let (code, reason) = split(text.value);
-        match rule(code) {
-            Some(rule) if rule.level == Level::Warning => {
-                allowances
-                    .push(Allowance { code: rule.code.into(), reason: reason.map(Into::into) });
+        match (rule(code), reason) {
+            (Some(rule), Some(reason)) if rule.level == Level::Warning => {
+                allowances.push(Allowance { code: rule.code.into(), reason: reason.into() });
+            }
+            (Some(rule), None) if rule.level == Level::Warning => {
+                report.push_with(&bad_allowance::RULE, || {
+                    bad_allowance::without_reason(rule, text.at)
+                });
             }
             _ => report.push_with(&bad_allowance::RULE, || bad_allowance::found(code, text.at)),
         }
@@ -73,7 +77,8 @@ pub(crate) struct Warnings<'r> {
 }
 
 impl<'r> Warnings<'r> {
-    /// Collects what the file allows. What cannot be allowed has been told.
+    /// Collects what the file allows, with a reason or without. What cannot be allowed has
+    /// been told.
     pub(crate) fn new(
         keyspaces: &[Keyspaced<'_>],
         drafts: &[KeyDraft<'_>],

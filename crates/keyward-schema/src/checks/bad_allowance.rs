@@ -9,8 +9,9 @@ pub(crate) static RULE: Rule = Rule {
     level: Level::Error,
     title: "this cannot be allowed",
     why: "
-`allow` silences warnings, each by its code, with the reason behind a colon.
-Errors cannot be allowed: a schema that has one means nothing definite.
+`allow` silences warnings, each by its code, with the reason behind a colon:
+who reads the schema later sees why the warning does not apply. Errors cannot
+be allowed: a schema that has one means nothing definite.
 ",
     wrong: r#"
 [keyspace]
@@ -46,9 +47,32 @@ pub(crate) fn found(code: &str, at: Span) -> Diagnostic {
     }
 }
 
+/// A warning that is silenced without a word.
+pub(crate) fn without_reason(rule: &Rule, at: Span) -> Diagnostic {
+    RULE.at(at, "no reason")
+        .saying(format!("{} is allowed without a reason: {}", rule.code, rule.title))
+        .help(format!("\"{}: why it does not apply\"", rule.code))
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::{check, check_whole_file};
+    use crate::checks::testing::{check, check_help, check_whole_file};
+
+    #[test]
+    fn an_allowance_has_a_reason() {
+        for wrong in ["\"KW0310\"", "\"kw0310\"", "\"KW0310:\"", "\"KW0310: \""] {
+            let schema = format!("[key.\"a:{{x}}\"]\ntype = \"list\"\nallow = [{wrong}]\n");
+            check_help(&schema, wrong, "\"KW0310: why it does not apply\"");
+        }
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+allow = ["KW0310"]
+"#,
+            r#"KW0010 3:10 KW0310 is allowed without a reason: a collection may live and grow for ever [no reason] | help: "KW0310: why it does not apply""#,
+        );
+    }
 
     #[test]
     fn only_known_warnings_can_be_allowed() {

@@ -45,15 +45,41 @@ pub(crate) fn found(entry: Entry<'_>, expected: &str) -> Diagnostic {
         .maybe_help(better.map(|better| format!("{} = \"{better}\"", name_form(entry.name))))
 }
 
+/// A lifetime without an end under another name, as in other programs.
+pub(crate) fn endless(entry: Entry<'_>) -> Option<Diagnostic> {
+    const NAMES: [&str; 10] =
+        ["forever", "never", "infinite", "infinity", "permanent", "always", "no", "off", "-1", "0"];
+    let is_endless = match entry.value.get_ref() {
+        DeValue::String(text) => NAMES.contains(&&*text.trim().to_ascii_lowercase()),
+        DeValue::Integer(number) => matches!(number.as_str(), "-1" | "0"),
+        DeValue::Boolean(is_there) => !is_there,
+        _ => false,
+    };
+    is_endless.then(|| {
+        RULE.at(entry.value.span().into(), "cannot be read")
+            .saying(format!(
+                "`{}` wants a duration such as \"5m\", \"none\", or a table",
+                entry.name
+            ))
+            .help(format!("{} = \"none\"", name_form(entry.name)))
+    })
+}
+
 /// The duration in other words: a bare number of seconds, as Redis's commands
 /// take it, or a unit spelled out.
 fn duration_meant(value: &Value<'_>) -> Option<String> {
     let written = match value.get_ref() {
+        // A minute to some and a month to others.
+        DeValue::String(text) if text.trim().ends_with('M') => return None,
         DeValue::String(text) => text.trim().to_ascii_lowercase(),
         _ => integer(value)?.to_string(),
     };
     let digits = written.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = written.split_at(digits);
+    if matches!(unit.trim(), "mo" | "month" | "months") {
+        let days = number.parse::<u64>().ok()?.checked_mul(30)?;
+        return Duration::parse(&format!("{days}d")).map(|meant| meant.to_string());
+    }
     let unit = match unit.trim() {
         "" | "sec" | "secs" | "second" | "seconds" => "s",
         "millis" | "millisecond" | "milliseconds" => "ms",
@@ -145,6 +171,36 @@ type = "hash"
 ttl = ["5m"]
 "#,
             r#"KW0008 3:7 `ttl` wants a duration such as "5m", "none", or a table [cannot be read]"#,
+        );
+    }
+
+    #[test]
+    fn a_lifetime_without_an_end_is_none() {
+        for value in ["\"forever\"", "\"never\"", "\"-1\"", "\"0\"", "-1", "0", "false"] {
+            let wrong = format!("ttl = {value}");
+            let schema = format!("[key.\"a:{{x}}\"]\ntype = \"hash\"\n{wrong}\n");
+            check_help(&schema, &wrong, "ttl = \"none\"");
+        }
+    }
+
+    #[test]
+    fn a_month_has_thirty_days_and_is_no_minute() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = "2 months"
+"#,
+            r#"ttl = "2 months""#,
+            r#"ttl = "60d""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = "1M"
+"#,
+            r#"KW0008 3:7 `ttl` wants a duration such as "30s", "1h30m" or "14d" [cannot be read]"#,
         );
     }
 

@@ -142,7 +142,7 @@ type = "hash"
 [function.f]
 args = ["x: itn"]
 "#,
-            r#"KW0202 4:9 there is no type `itn` [here] | help: "int""#,
+            r#"KW0202 4:13 there is no type `itn` [here] | help: "x: int""#,
         );
         check(
             r#"

@@ -57,6 +57,17 @@ pub(crate) fn found(text: &str, error: &PatternError, at: Span) -> Diagnostic {
     }
 }
 
+/// What other languages call the types of placeholders, and what is written here.
+const OTHER_KINDS: &[(&[&str], &str)] = &[
+    (&["integer", "number", "int32", "int64", "i64", "long", "bigint"], ":int"),
+    (&["uint32", "uint64", "u64", "unsigned", "counter"], ":uint"),
+    (&["string", "any", "id", "word", "name", "varchar", "char"], ""),
+    (&["path", "all", "*", "tail"], ":rest"),
+    (&["guid"], ":uuid"),
+    (&["ipv4", "ipv6", "inet", "address"], ":ip"),
+    (&["day"], ":date"),
+];
+
 fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Option<String>) {
     let say = |message: &str, label| (message.to_owned(), label, None);
     match problem {
@@ -80,8 +91,10 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
             say("a placeholder is named by letters, digits and underscores", "not a name")
         }
         PatternProblem::UnknownKind(kind) => {
-            let near = nearest(kind, Kind::NAMES)
-                .map(|near| piece.replace(&format!(":{kind}"), &format!(":{near}")));
+            let known = OTHER_KINDS.iter().find(|(others, _)| others.contains(&kind.trim()));
+            let meant = known.map(|(_, ours)| (*ours).to_owned());
+            let meant = meant.or_else(|| Some(format!(":{}", nearest(kind, Kind::NAMES)?)));
+            let near = meant.map(|meant| piece.replace(&format!(":{kind}"), &meant));
             let types = Kind::NAMES.join(", ");
             let message =
                 format!("there is no placeholder type `{kind}`; there are {types}, text(…)");
@@ -112,7 +125,18 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::check;
+    use super::OTHER_KINDS;
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn a_type_of_another_language_is_offered_in_our_words() {
+        for (others, ours) in OTHER_KINDS {
+            for other in *others {
+                let schema = format!("[key.\"a:{{x:{other}}}\"]\ntype = \"hash\"\n");
+                check_help(&schema, &format!("{{x:{other}}}"), &format!("{{x{ours}}}"));
+            }
+        }
+    }
 
     #[test]
     fn the_part_that_cannot_be_read_is_pointed_at() {

@@ -1,22 +1,27 @@
 //! KW0202: the type of a value cannot be read.
 
+mod meant;
+
+use std::ops::Range;
+
 use crate::diagnostic::{Diagnostic, Level, Rule};
-use crate::nearest::nearest;
 use crate::read::table::Located;
 use crate::shape::{ExprError, ExprProblem, MAX_SHAPE_DEPTH, MAX_WORDS, Shape, TYPE_NAMES};
 use crate::source::Span;
 use crate::toml_form::text_form;
+use meant::{Meant, meant};
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0202",
     level: Level::Error,
     title: "the type of a value cannot be read",
     why: "
-Types of values are `string`, `str` (text without a colon), `int`, `uint`,
+Types of values are `string` and `bytes` (anything), `str` (text without a
+colon), `text(a-z0-9, 32)` (text of an alphabet or a length), `int`, `uint`,
 `float`, `decimal`, `decimal(2)`, `bool`, `timestamp` (RFC 3339),
-`timestamp_ms`, `uuid`, `base58`, `hex`, `date`, `month`, `json`, and built
-from them `T[]`, `{string: T}`, `T | null`; `object` stands for the `fields`
-beside it. Words joined by `|` are an enum; a word that is also the name of a
+`timestamp_ms`, `date`, `month`, `uuid`, `ulid`, `base58`, `base64url`, `hex`,
+`slug`, `ip`, `json`, and built from them `T[]`, `{string: T}`, `T | null` in
+JSON (there is no `null` elsewhere); `object` stands for the `fields` beside it. Words joined by `|` are an enum; a word that is also the name of a
 type, or stands alone, is put in single quotes. `?` makes a field optional.
 ",
     wrong: r#"
@@ -39,44 +44,67 @@ name = "string"
 "#,
 };
 
-/// What other languages call the types of values.
-const OTHER_NAMES: &[(&str, &str)] = &[
-    ("text", "string"),
-    ("varchar", "string"),
-    ("integer", "int"),
-    ("long", "int"),
-    ("bigint", "int"),
-    ("number", "float"),
-    ("double", "float"),
-    ("real", "float"),
-    ("numeric", "decimal"),
-    ("money", "decimal"),
-    ("boolean", "bool"),
-    ("datetime", "timestamp"),
-    ("timestamptz", "timestamp"),
-    ("map", "{string: json}"),
-    ("dict", "{string: json}"),
-    ("array", "json[]"),
-    ("list", "json[]"),
-    ("any", "json"),
-];
+/// Where a type is written.
+pub(crate) enum Place<'t> {
+    /// By itself in quotes, where a table may stand too.
+    Alone(Located<&'t str>),
+    /// As the `type` of a table.
+    InTable(Located<&'t str>),
+    /// As this part of an argument.
+    Argument(Located<&'t str>, Range<usize>),
+}
 
-pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
-    let text = expr.value;
-    let inner = Span { start: expr.at.start + 1, end: expr.at.end };
-    let exact = (expr.at.end - expr.at.start) as usize == text.len() + 2;
-    let part = if exact { inner.within(error.range.clone()) } else { None };
-    let (message, help) = match &error.problem {
-        ExprProblem::Expected(what) => (format!("expected {what}"), None),
-        ExprProblem::UnknownType(name) => {
-            let known = OTHER_NAMES.iter().find(|(other, _)| other == name).map(|(_, ours)| *ours);
-            let near = known.or_else(|| nearest(name, TYPE_NAMES));
-            let help = near.map_or_else(
-                || format!("for the one word itself write \"'{name}'\""),
-                |near| text_form(&replaced(text, error.range.start, name, near)),
-            );
-            (format!("there is no type `{name}`"), Some(help))
+impl<'t> Place<'t> {
+    /// The whole text, and where the type is in it.
+    fn text(&self) -> (Located<&'t str>, Range<usize>) {
+        match self {
+            Place::Alone(text) | Place::InTable(text) => (*text, 0..text.value.len()),
+            Place::Argument(text, part) => (*text, part.clone()),
         }
+    }
+
+    /// How what was meant is written here.
+    fn form(&self, meant: Meant) -> String {
+        match (self, meant) {
+            (Place::Alone(_) | Place::InTable(_), Meant::Type(ty)) => text_form(&ty),
+            (Place::Alone(_), Meant::Text { optional, bytes_max }) => {
+                let mark = if optional { "?" } else { "" };
+                format!("{{ type = \"string{mark}\", len = \"..{bytes_max}\" }}")
+            }
+            (Place::InTable(_), Meant::Text { optional, bytes_max }) => {
+                let mark = if optional { "?" } else { "" };
+                format!("type = \"string{mark}\", len = \"..{bytes_max}\"")
+            }
+            (Place::Argument(text, part), meant) => {
+                let ty = match meant {
+                    Meant::Type(ty) => ty,
+                    Meant::Text { optional: true, .. } => "string?".to_owned(),
+                    Meant::Text { optional: false, .. } => "string".to_owned(),
+                };
+                let (before, after) = (&text.value[..part.start], &text.value[part.end..]);
+                text_form(&format!("{before}{ty}{after}"))
+            }
+        }
+    }
+}
+
+pub(crate) fn found(error: &ExprError, place: &Place<'_>) -> Diagnostic {
+    let (whole, part) = place.text();
+    let inner = Span { start: whole.at.start + 1, end: whole.at.end };
+    let exact = (whole.at.end - whole.at.start) as usize == whole.value.len() + 2;
+    let range = part.start + error.range.start..part.start + error.range.end;
+    let at = if exact { inner.within(range) } else { None };
+    let meant = meant(&whole.value[part], error).map(|meant| place.form(meant));
+    let (message, help) = match &error.problem {
+        ExprProblem::Expected(what) => (format!("expected {what}"), meant),
+        ExprProblem::UnknownType(name) if meant.is_none() => {
+            let word = place.form(Meant::Type(format!("'{name}'")));
+            (
+                format!("there is no type `{name}`; there are {}, text(…)", TYPE_NAMES.join(", ")),
+                Some(format!("for the one word itself write {word}")),
+            )
+        }
+        ExprProblem::UnknownType(name) => (format!("there is no type `{name}`"), meant),
         ExprProblem::TypeAmongWords(word) => (
             format!("`{word}` among the words of an enum is the name of a type"),
             Some(format!(
@@ -99,14 +127,7 @@ pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
         ExprProblem::TooManyWords => (format!("an enum has at most {MAX_WORDS} words"), None),
         ExprProblem::TooDeep => (format!("types nest at most {MAX_SHAPE_DEPTH} deep"), None),
     };
-    RULE.at(part.unwrap_or(expr.at), "here").saying(message).maybe_help(help)
-}
-
-/// The text with one word in the place of another that begins there.
-fn replaced(text: &str, start: usize, word: &str, better: &str) -> String {
-    let mut text = text.to_owned();
-    text.replace_range(start..start + word.len(), better);
-    text
+    RULE.at(at.unwrap_or(whole.at), "here").saying(message).maybe_help(help)
 }
 
 /// `fields` or `extra` beside a type that is no object.
@@ -137,9 +158,18 @@ pub(crate) fn optional_here(at: Span) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use super::OTHER_NAMES;
+    use super::RULE;
+    use super::meant::OTHER_NAMES;
     use crate::checks::testing::{check, check_help};
+    use crate::shape::TYPE_NAMES;
     use crate::toml_form::text_form;
+
+    #[test]
+    fn the_page_names_every_type() {
+        for name in TYPE_NAMES {
+            assert!(RULE.why.contains(&format!("`{name}`")), "{name} is not on the page");
+        }
+    }
 
     #[test]
     fn a_type_of_another_language_is_offered_in_our_words() {
@@ -182,7 +212,7 @@ fields = { f = "{strin: string}" }
 type = "json"
 fields = { f = "green" }
 "#,
-            r#"KW0202 3:17 there is no type `green` [here] | help: for the one word itself write "'green'""#,
+            r#"KW0202 3:17 there is no type `green`; there are string, str, int, uint, float, decimal, bool, timestamp, timestamp_ms, uuid, ulid, base58, base64url, hex, slug, ip, date, month, json, object, bytes, null, text(…) [here] | help: for the one word itself write "'green'""#,
         );
         check(
             r#"

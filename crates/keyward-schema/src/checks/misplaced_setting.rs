@@ -1,5 +1,6 @@
 //! KW0005: the setting belongs elsewhere.
 
+use super::unknown_setting::{help_optional, known_elsewhere};
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
 use crate::schema::DataType;
@@ -35,8 +36,9 @@ pub(crate) fn found(scope: Scope, name: &str, at: Span) -> Diagnostic {
     let known: Vec<&Setting> = SETTINGS.iter().filter(|known| known.name == name).collect();
     let scopes: Vec<&str> = known.iter().map(|known| known.scope.name()).collect();
     // `field` in a key is `fields` misspelt rather than a part of `lookup`.
-    let near = nearest(name, settings_of(scope).map(|setting| setting.name));
-    let help = match near {
+    let near = || nearest(name, settings_of(scope).map(|setting| setting.name));
+    let help = match known_elsewhere(scope, name).or_else(near) {
+        _ if let Some(help) = help_optional(scope, name) => help,
         Some(near) => format!("write `{near}`"),
         None => known.iter().map(|known| in_place(known)).collect::<Vec<_>>().join(", or "),
     };

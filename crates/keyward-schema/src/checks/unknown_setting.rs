@@ -33,9 +33,53 @@ max_len = 20
 "#,
 };
 
+/// What settings are called elsewhere, as the scope has them.
+const OTHER_NAMES: &[(&[&str], &str)] = &[
+    (&["expire", "expires", "expiry", "expiration", "lifetime", "timeout", "max_age"], "ttl"),
+    (&["description", "desc", "comment", "summary", "title", "help"], "doc"),
+    (&["maxlength", "max_length", "length"], "max_len"),
+    (&["maxlength", "max_length", "max_len", "length", "size"], "len"),
+    (&["maxmemory", "memory"], "max_memory"),
+    (&["database"], "db"),
+    (&["eviction", "policy", "maxmemory_policy"], "evict"),
+    (&["persistence", "durability"], "persist"),
+    (&["minimum", "gte"], "min"),
+    (&["maximum", "lte"], "max"),
+    (&["format", "kind"], "type"),
+    (&["arguments", "params", "parameters", "argv"], "args"),
+    (&["returns", "return", "result"], "reply"),
+    (&["readonly"], "read_only"),
+    (&["properties", "columns", "schema", "attributes"], "fields"),
+    (&["additional", "additional_properties", "additionalproperties"], "extra"),
+    (&["team", "maintainer"], "owner"),
+    (&["examples", "sample"], "example"),
+];
+
+/// What the scope calls a setting that has this name elsewhere.
+pub(crate) fn known_elsewhere(scope: Scope, name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    let is_of_scope = |ours: &str| settings_of(scope).any(|setting| setting.name == ours);
+    OTHER_NAMES
+        .iter()
+        .find(|(others, ours)| others.contains(&&*name) && is_of_scope(ours))
+        .map(|(_, ours)| *ours)
+}
+
+/// What other languages say of a field that may be left out.
+pub(crate) const OPTIONAL: [&str; 4] = ["default", "required", "optional", "nullable"];
+
+/// How a field is told what one of `OPTIONAL` says elsewhere.
+pub(crate) fn help_optional(scope: Scope, name: &str) -> Option<String> {
+    let is_said = scope == Scope::Shape && OPTIONAL.contains(&name);
+    is_said.then(|| {
+        "a field is there always, or has a `?` behind its type: type = \"string?\"; the server fills in no defaults".to_owned()
+    })
+}
+
 pub(crate) fn found(scope: Scope, name: &str, at: Span) -> Diagnostic {
-    let near = nearest(name, settings_of(scope).map(|setting| setting.name));
-    let help = match near {
+    let near = || nearest(name, settings_of(scope).map(|setting| setting.name));
+    let help = match known_elsewhere(scope, name).or_else(near) {
+        _ if let Some(help) = help_optional(scope, name) => help,
         Some(near) => format!("write `{near}`"),
         None => {
             let names: Vec<&str> = settings_of(scope).map(|setting| setting.name).collect();
@@ -47,7 +91,64 @@ pub(crate) fn found(scope: Scope, name: &str, at: Span) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::{check, check_help, check_whole_file};
+    use super::OTHER_NAMES;
+    use crate::checks::testing::{check, check as check_line, check_help, check_whole_file};
+    use crate::settings::{SETTINGS, Scope, Setting};
+
+    #[test]
+    fn a_setting_of_another_name_is_offered() {
+        let check = |wrong: &str, name: &str, right: &str| {
+            let schema = format!("[key.\"a:{{x}}\"]\ntype = \"list\"\n{wrong}\n");
+            check_help(&schema, name, right);
+        };
+        check("max_len = 9\nexpire = \"1h\"", "expire", "ttl");
+        check("max_len = 9\ndescription = \"x\"", "description", "doc");
+        check("ttl = \"1h\"\nmaxlength = 9", "maxlength", "max_len");
+        check_whole_file(
+            "[keyspace]\nname = \"x\"\ndatabase = 3\n[key.\"a\"]\ntype = \"hash\"\n",
+            "KW0004 3:1 [keyspace] has no setting `database` [unknown] | help: write `db`",
+        );
+    }
+
+    #[test]
+    fn a_field_s_settings_of_other_languages() {
+        let check = |wrong: &str, right: &str| {
+            let schema = format!(
+                "[key.\"a:{{x}}\"]\ntype = \"hash\"\nfields = {{ f = {{ type = \"string\", {wrong} }} }}\n"
+            );
+            check_help(&schema, wrong.split(' ').next().expect("a name"), right);
+        };
+        check("max_len = 80", "len");
+        check("maxLength = \"..80\"", "len");
+        check("description = \"What it is.\"", "doc");
+        for (wrong, found) in [
+            ("default = 0", "KW0005 3:35 `default` is a setting of ttl [not in a field]"),
+            ("required = false", "KW0004 3:35 a field has no setting `required` [unknown]"),
+        ] {
+            let schema = format!(
+                "[key.\"a:{{x}}\"]\ntype = \"hash\"\nfields = {{ f = {{ type = \"string\", {wrong} }} }}\n"
+            );
+            check_line(
+                &schema,
+                &format!(
+                    "{found} | help: a field is there always, or has a `?` behind its type: type = \"string?\"; the server fills in no defaults"
+                ),
+            );
+        }
+    }
+
+    #[test]
+    fn every_other_name_leads_to_a_setting() {
+        for (others, ours) in OTHER_NAMES {
+            assert!(SETTINGS.iter().any(|setting| setting.name == *ours), "{ours}");
+            for other in *others {
+                let clash =
+                    |setting: &&Setting| setting.name == *other && setting.scope == Scope::Key;
+                let is_named = SETTINGS.iter().filter(clash).count() > 0;
+                assert!(!is_named || *ours == "len", "{other} is a setting of keys");
+            }
+        }
+    }
 
     #[test]
     fn the_nearest_setting_is_offered() {

@@ -31,19 +31,40 @@ type = "hash"
 };
 
 /// What people call the types elsewhere.
-const OTHER_NAMES: [(&str, &str); 8] = [
+const OTHER_NAMES: &[(&str, &str)] = &[
     ("sorted_set", "zset"),
     ("sorted set", "zset"),
     ("sortedset", "zset"),
+    ("leaderboard", "zset"),
+    ("str", "string"),
+    ("text", "string"),
+    ("varchar", "string"),
     ("boolean", "flag"),
     ("bool", "flag"),
     ("integer", "int"),
+    ("counter", "int"),
+    ("long", "int"),
     ("number", "float"),
+    ("double", "float"),
+    ("money", "decimal"),
+    ("numeric", "decimal"),
     ("binary", "bytes"),
+    ("blob", "bytes"),
+    ("bitmap", "bytes"),
+    ("object", "hash"),
+    ("map", "hash"),
+    ("dict", "hash"),
+    ("hashmap", "hash"),
+    ("queue", "list"),
+    ("array", "list"),
+    ("stack", "list"),
+    ("log", "stream"),
+    ("hyperloglog", "hll"),
 ];
 
 pub(crate) fn found(word: Located<&str>) -> Diagnostic {
-    let known = OTHER_NAMES.iter().find(|(other, _)| *other == word.value).map(|(_, name)| *name);
+    let lower = word.value.trim().to_ascii_lowercase();
+    let known = OTHER_NAMES.iter().find(|(other, _)| *other == lower).map(|(_, name)| *name);
     let near = known.or_else(|| nearest(word.value, DataType::NAMES.iter().copied()));
     RULE.at(word.at, "unknown")
         .saying(format!(
@@ -56,7 +77,16 @@ pub(crate) fn found(word: Located<&str>) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
+    use super::OTHER_NAMES;
     use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn every_usual_name_leads_to_a_type() {
+        for (other, ours) in OTHER_NAMES {
+            let (wrong, right) = (format!("type = \"{other}\""), format!("type = \"{ours}\""));
+            check_help(&format!("[key.\"a:{{x}}\"]\n{wrong}\nttl = \"1h\"\n"), &wrong, &right);
+        }
+    }
 
     #[test]
     fn the_nearest_type_or_the_usual_name_is_offered() {

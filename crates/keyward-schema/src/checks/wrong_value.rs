@@ -41,6 +41,7 @@ pub(crate) fn found(entry: Entry<'_>, expected: &str) -> Diagnostic {
         DeValue::String(text) if expected.starts_with("the number") => {
             text.trim().parse::<u8>().ok().map(|number| number.to_string())
         }
+        DeValue::String(text) if expected == "a table" => table_meant(entry.name, &text_form(text)),
         DeValue::String(text) if expected.starts_with("an array of") => {
             Some(format!("[{}]", text_form(text)))
         }
@@ -51,21 +52,69 @@ pub(crate) fn found(entry: Entry<'_>, expected: &str) -> Diagnostic {
         .maybe_help(better.map(|better| format!("{} = {better}", name_form(entry.name))))
 }
 
+/// The table of a setting for which its most important text was given alone.
+fn table_meant(setting: &str, text: &str) -> Option<String> {
+    Some(match setting {
+        "members" => format!("{{ of = {text} }}"),
+        "lookup" => format!("{{ of = {text}, field = \"email\" }}"),
+        "rank" => format!("{{ of = {text}, by = \"score\" }}"),
+        "sink" => format!("{{ mirror = {text} }}"),
+        _ => return None,
+    })
+}
+
 pub(crate) fn empty(entry: Entry<'_>) -> Diagnostic {
     RULE.at(entry.value.span().into(), "empty")
         .saying(format!("`{}` wants a text that is not empty", entry.name))
 }
 
+/// What other programs call the words of a choice: the setting, their words, ours.
+const OTHER_WORDS: &[(&str, &[&str], &str)] = &[
+    ("renew", &["read", "reads", "always", "sliding", "rolling", "touch", "use"], "access"),
+    ("renew", &["writes", "set", "update"], "write"),
+    ("renew", &["none", "no", "off", "fixed", "absolute"], "never"),
+    ("evict", &["allkeys-lru", "volatile-lru"], "lru"),
+    ("evict", &["allkeys-lfu", "volatile-lfu"], "lfu"),
+    ("evict", &["volatile-ttl"], "ttl"),
+    ("evict", &["noeviction", "none", "no", "off"], "never"),
+    ("mode", &["strict", "on", "reject"], "enforce"),
+    ("mode", &["log", "report", "permissive"], "warn"),
+    ("mode", &["off", "none", "disabled", "monitor", "dry-run", "shadow"], "observe"),
+    ("unknown", &["log", "report"], "warn"),
+    ("unknown", &["ignore", "accept", "pass", "any"], "allow"),
+    ("unknown", &["refuse", "deny", "forbid", "error", "strict"], "reject"),
+    ("excess", &["truncate", "cap", "cut", "limit", "shorten"], "clamp"),
+    ("excess", &["reject", "deny", "error"], "refuse"),
+    ("persist", &["append", "appendonly", "log", "always", "everysec"], "aof"),
+    ("persist", &["snapshot", "save", "dump"], "rdb"),
+    ("persist", &["no", "off", "never", "memory"], "none"),
+    ("severity", &["warn"], "warning"),
+    ("severity", &["error", "high", "page", "fatal"], "critical"),
+    ("severity", &["low", "notice"], "info"),
+    ("deleted", &["soft", "flag"], "mark"),
+    ("deleted", &["hard", "remove"], "delete"),
+    ("merge", &["sum", "increment"], "add"),
+];
+
+/// A word that is none of a choice. Where nothing tells which was meant, none is offered: the
+/// message has them all.
 pub(crate) fn not_among(name: &str, word: &str, words: &[&str], at: Span) -> Diagnostic {
-    let near = nearest(word, words.iter().copied()).or(words.first().copied());
+    let lower = word.trim().to_ascii_lowercase().replace('_', "-");
+    let known = OTHER_WORDS
+        .iter()
+        .find(|(setting, others, _)| *setting == name && others.contains(&&*lower))
+        .map(|(_, _, ours)| *ours);
+    let meant = known.or_else(|| nearest(word, words.iter().copied()));
     RULE.at(at, "not one of them")
         .saying(format!("`{name}` is one of {}", words.join(", ")))
-        .maybe_help(near.map(|near| format!("{name} = \"{near}\"")))
+        .maybe_help(meant.map(|meant| format!("{name} = \"{meant}\"")))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{OTHER_WORDS, not_among};
     use crate::checks::testing::{check, check_help, check_whole_file};
+    use crate::source::Span;
 
     #[test]
     fn the_right_form_of_the_same_value_is_offered() {
@@ -125,6 +174,29 @@ name = "x"
     }
 
     #[test]
+    fn a_text_in_the_place_of_a_table_is_put_into_one() {
+        let source = "[key.\"user:{id}\"]\ntype = \"hash\"\nfields = { email = \"str\", score = \"int\" }\n";
+        let check = |wrong: &str, right: &str, rest: &str| {
+            check_help(&format!("{source}{rest}\n{wrong}\n"), wrong, right);
+        };
+        check(
+            "members = \"user:{id}\"",
+            "members = { of = \"user:{id}\" }",
+            "[key.\"users\"]\ntype = \"set\"",
+        );
+        check(
+            "rank = \"user:{id}\"",
+            "rank = { of = \"user:{id}\", by = \"score\" }",
+            "[key.\"best\"]\ntype = \"zset\"",
+        );
+        check(
+            "lookup = \"user:{id}\"",
+            "lookup = { of = \"user:{id}\", field = \"email\" }",
+            "[key.\"mail:{email}\"]\ntype = \"string\"",
+        );
+    }
+
+    #[test]
     fn a_choice_offers_its_nearest_word() {
         check_help(
             r#"
@@ -141,8 +213,40 @@ mode = "enforc"
 type = "hash"
 evict = "sometimes"
 "#,
-            r#"KW0006 3:9 `evict` is one of never, first, lru, lfu, ttl [not one of them] | help: evict = "never""#,
+            "KW0006 3:9 `evict` is one of never, first, lru, lfu, ttl [not one of them]",
         );
+    }
+
+    #[test]
+    fn other_programs_words_are_offered_in_ours() {
+        for (setting, others, ours) in OTHER_WORDS {
+            for other in *others {
+                let (wrong, right) =
+                    (format!("{setting} = \"{other}\""), format!("{setting} = \"{ours}\""));
+                let schema = match *setting {
+                    "renew" | "excess" => {
+                        format!("type = \"hash\"\nttl = {{ after = \"1h\", {wrong} }}")
+                    }
+                    "deleted" => format!(
+                        "type = \"hash\"\nfields = {{ n = \"int\" }}\nsink = {{ mirror = \"t\", {wrong} }}"
+                    ),
+                    "merge" => format!(
+                        "type = \"hash\"\nfields = {{ n = \"int\" }}\nttl = \"1h\"\nsink = {{ archive = \"t\", {wrong} }}"
+                    ),
+                    "severity" => format!(
+                        "type = \"hash\"\nalert.hit_ratio = {{ when = \"< 70%\", {wrong} }}"
+                    ),
+                    "evict" | "mode" => format!("type = \"hash\"\n{wrong}"),
+                    // These stand under the keyspace.
+                    _ => {
+                        let found = not_among(setting, other, &[ours], Span::default());
+                        assert_eq!(found.help.as_deref(), Some(&*right), "{other}");
+                        continue;
+                    }
+                };
+                check_help(&format!("[key.\"a:{{x}}\"]\n{schema}\n"), &wrong, &right);
+            }
+        }
     }
 
     #[test]

@@ -176,11 +176,8 @@ fn users(links: &Linked<'_>, id: KeyId) -> Vec<Line> {
 /// A warning that does not apply, and why.
 pub fn allowance(allowance: &Allowance) -> Line {
     let title = rule(&allowance.code).map_or("", |rule| rule.title);
-    let line = Line::code(&*allowance.code).and(format!(", {title}"));
-    match &allowance.reason {
-        Some(reason) => line.and(": ").with(Inline::Prose(reason.to_string())),
-        None => line.and("."),
-    }
+    let line = Line::code(&*allowance.code).and(format!(", {title}: "));
+    line.with(Inline::Prose(allowance.reason.to_string()))
 }
 
 /// The fields that a table shows: of the value, or of each item.

@@ -6,8 +6,10 @@ use super::draft::KeyDraft;
 use super::table::{Entry, Located, Table, table, text};
 use super::template::{Resolved, Unresolved, report_unresolved, resolve, resolve_or_report};
 use super::{comparison, shape};
+use crate::checks::malformed_shape::Place;
 use crate::checks::{
-    function_key, function_variable, malformed_function, null_in_text, too_many, wrong_value,
+    function_key, function_variable, malformed_function, malformed_shape, null_in_text, too_many,
+    wrong_value,
 };
 use crate::derived::Binding;
 use crate::diagnostic::Report;
@@ -244,10 +246,10 @@ fn read_arg(text: Located<&str>, report: &mut Report) -> Option<Argument> {
             repeated,
         }),
         Err(error) => {
-            report.push(crate::checks::malformed_shape::found(
-                &error,
-                Located { value: ty.trim(), at: text.at },
-            ));
+            let before = text.value.len() - text.value.trim_start().len();
+            let start = before + declaration.len() - ty.trim_start().len();
+            let place = Place::Argument(text, start..start + ty.trim().len());
+            report.push(malformed_shape::found(&error, &place));
             None
         }
     }

@@ -44,6 +44,10 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Option<Lifetime> {
     let Some(entry) = draft.table.entry("ttl") else { return Some(Lifetime::Free) };
+    if let Some(found) = bad_unit::endless(entry) {
+        report.push(found);
+        return None;
+    }
     match entry.value.get_ref() {
         DeValue::String(word) if word == "none" => Some(Lifetime::Forever),
         DeValue::String(_) => {

@@ -8,8 +8,11 @@
 use toml::de::{DeTable, DeValue};
 
 use super::comparison;
-use super::table::{Entry, Table, text};
-use crate::checks::{bad_check, bad_limits, bad_same, malformed_shape, too_many, wrong_value};
+use super::table::{Entry, Located, Table, text};
+use crate::checks::malformed_shape::Place;
+use crate::checks::{
+    bad_check, bad_limits, bad_same, malformed_shape, too_many, unknown_setting, wrong_value,
+};
 use crate::decimal::Decimal;
 use crate::diagnostic::Report;
 use crate::nearest::nearest;
@@ -108,7 +111,7 @@ fn read_any_depth(entry: Entry<'_>, depth: usize, report: &mut Report) -> Option
     let at: Span = entry.value.span().into();
     match entry.value.get_ref() {
         DeValue::String(_) => {
-            let (shape, optional) = read_type(entry, None, report)?;
+            let (shape, optional) = read_type(entry, Place::Alone, None, report)?;
             Some(FieldShape { shape, optional, doc: None, same: None })
         }
         DeValue::Table(_) if depth >= MAX_SHAPE_DEPTH => {
@@ -149,8 +152,11 @@ fn is_misspelt_long_form(table: &DeTable<'_>) -> bool {
         DeValue::Table(_) => false,
         _ => true,
     };
-    let is_almost =
-        |name: &str| nearest(name, settings_of(Scope::Shape).map(|setting| setting.name)).is_some();
+    let is_almost = |name: &str| {
+        nearest(name, settings_of(Scope::Shape).map(|setting| setting.name)).is_some()
+            || unknown_setting::known_elsewhere(Scope::Shape, name).is_some()
+            || unknown_setting::OPTIONAL.contains(&name)
+    };
     let is_text = |value: &DeValue<'_>| matches!(value, DeValue::String(_));
     table.get("type").is_some_and(|ty| is_text(ty.get_ref()))
         && table
@@ -178,7 +184,7 @@ fn read_long(
     }
     let (mut shape, optional) = match (table.entry("type"), object) {
         (Some(entry), object) => {
-            let (shape, optional) = read_type(entry, object.as_ref(), report)?;
+            let (shape, optional) = read_type(entry, Place::InTable, object.as_ref(), report)?;
             if object.is_some() && !has_object(&shape) {
                 let fields = table.entry("fields").or(table.entry("extra"))?;
                 report.push(malformed_shape::fields_unused(&shape, fields.name_at));
@@ -207,8 +213,9 @@ fn has_object(shape: &Shape) -> bool {
     }
 }
 
-fn read_type(
-    entry: Entry<'_>,
+fn read_type<'t>(
+    entry: Entry<'t>,
+    place: fn(Located<&'t str>) -> Place<'t>,
     object: Option<&Object>,
     report: &mut Report,
 ) -> Option<(Shape, bool)> {
@@ -216,7 +223,7 @@ fn read_type(
     match parse_expr(expr.value, object) {
         Ok(parsed) => Some(parsed),
         Err(error) => {
-            report.push(malformed_shape::found(&error, expr));
+            report.push(malformed_shape::found(&error, &place(expr)));
             None
         }
     }

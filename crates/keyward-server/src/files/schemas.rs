@@ -6,7 +6,7 @@
 
 pub use keyward_engine::Library;
 use keyward_engine::{Engine, Expected};
-use keyward_schema::Schema;
+use keyward_schema::{Schema, escape};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -95,16 +95,48 @@ pub(crate) fn expect(
             let schema = schema.keyspace.name.to_string();
             return Err(SchemaError::NoDatabase { schema, db, databases });
         }
-        let declared = schema.functions.len();
-        if declared > 0 && functions.read().is_ok_and(|libraries| libraries.is_empty()) {
-            let name = &schema.keyspace.name;
-            tracing::warn!("{name} declares {declared} functions, and there is no library of them");
-        }
         // Those that share a database are one there.
         expected.schemas.entry(db).or_default().push(schema);
         all.push((db, functions));
     }
     Ok((expected, all))
+}
+
+/// How many functions a line of the log names.
+const FUNCTIONS_TOLD: usize = 16;
+
+/// Logs where the functions that schemas declare and those of the libraries are not the same: a
+/// name that is misspelt in one of them is in both lines.
+pub(crate) fn tell_functions(engine: &Engine) {
+    let absent = engine.functions_absent();
+    let mut rest = &absent[..];
+    while let Some((keyspace, _)) = rest.first() {
+        let count = rest.iter().take_while(|(other, _)| other == keyspace).count();
+        let names = rest[..count].iter().map(|(_, name)| &**name);
+        let told = listed(names);
+        tracing::warn!("{keyspace} declares {told}, which no library registers");
+        rest = &rest[count..];
+    }
+    let undeclared = engine.functions_undeclared();
+    if !undeclared.is_empty() {
+        let told = listed(undeclared.iter().map(|name| &**name));
+        tracing::info!("The libraries register {told}, which no schema declares");
+    }
+}
+
+/// `the function redeem`, `2 functions (redeem, refund)`.
+fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+    let count = names.len();
+    let names: Vec<String> =
+        names.take(FUNCTIONS_TOLD).map(|name| escape(name).into_owned()).collect();
+    let more = match count.saturating_sub(FUNCTIONS_TOLD) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match count {
+        1 => format!("the function {}", names.join(", ")),
+        _ => format!("{count} functions ({}{more})", names.join(", ")),
+    }
 }
 
 /// Libraries without those that are there already: schemas in one folder share them.

@@ -15,7 +15,7 @@
 pub(crate) mod wanted;
 
 use crate::files::schema_files::SchemaFiles;
-use crate::files::schemas::{SchemaFile, without_repeats};
+use crate::files::schemas::{self, SchemaFile, without_repeats};
 use crate::process::supervisor::Phase;
 use crate::serve::agenda::on_thread;
 use crate::serve::core::Core;
@@ -144,6 +144,7 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
     for file in &mut host.readings.files {
         file.text = engine.schema_text(file.db, file.keyspace).unwrap_or_default().to_owned();
     }
+    schemas::tell_functions(engine);
     let mut remarks = remarks;
     // CONFIG SET may have ended TLS meanwhile.
     if let Some(tls) = tls.filter(|_| host.settings.tls().is_some()) {

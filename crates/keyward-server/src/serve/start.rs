@@ -244,5 +244,7 @@ fn load_libraries(engine: &mut Engine, host: &mut ServerHost) -> Result<(), Sche
         libraries.extend(host.libraries(db).map_err(SchemaError::Unreadable)?);
     }
     let libraries = without_repeats(libraries);
-    engine.load_libraries(host, &libraries).map_err(SchemaError::Libraries)
+    engine.load_libraries(host, &libraries).map_err(SchemaError::Libraries)?;
+    schemas::tell_functions(engine);
+    Ok(())
 }

@@ -14,15 +14,19 @@ use crate::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 
+/// What cases beside a schema are called.
+const CASES_NAME: &str = "cases.toml";
+
 /// Try keys and values on a schema
 ///
-/// CASES is a TOML file: for each pattern keys that belong to it, keys that do not and why,
+/// CASES is a TOML file, cases.toml beside the schema unless given: for each pattern keys that belong to it, keys that do not and why,
 /// values that fit, and values that do not with a part of what the refusal must say. Values are
 /// written as a server would take them, under the keys that are listed for the pattern. Exits
 /// with 0 if all come out so; with 1 if one does not, or with --complete if a pattern has no
 /// cases; with 2 if a file cannot be read or is not sound.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
+    keyward test shop\n  \
     keyward test shop/keyward.toml shop/cases.toml\n  \
     keyward test --complete --format json shop/keyward.toml shop/cases.toml\n\n\
     A file of cases:\n  \
@@ -32,12 +36,12 @@ use crate::terminal::Terminal;
     values     = [{ name = \"Ann\", age = 30 }]\n  \
     not_values = [{ value = { name = \"Ann\", age = -1 }, because = \"age must be\" }]")]
 pub(crate) struct TestCases {
-    /// The schema file
+    /// The schema file, or a directory with a keyward.toml
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The cases
+    /// The cases: cases.toml beside the schema unless given
     #[arg(value_name = "CASES")]
-    cases: PathBuf,
+    cases: Option<PathBuf>,
     /// Let a pattern without cases fail the test, too
     #[arg(long)]
     complete: bool,
@@ -49,8 +53,12 @@ pub(crate) struct TestCases {
 impl TestCases {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         let schema = schema_file::load(&self.file, terminal)?;
-        let name = self.cases.display().to_string();
-        let bytes = schema_file::read_bytes(&self.cases)?;
+        let cases = match &self.cases {
+            Some(cases) => cases.clone(),
+            None => schema_file::find(&self.file)?.with_file_name(CASES_NAME),
+        };
+        let name = cases.display().to_string();
+        let bytes = schema_file::read_bytes(&cases)?;
         let text = String::from_utf8(bytes).with_context(|| format!("cannot read {name}"))?;
         if text.len() > MAX_FILE_BYTES {
             bail!("{name} is larger than {MAX_FILE_BYTES} bytes");

@@ -35,6 +35,18 @@ fn cases_that_hold_are_counted() {
 }
 
 #[test]
+fn cases_beside_the_schema_need_no_name() {
+    let folder = folder();
+    let holds = "exit 0\n--- stderr\n4 cases of 1 of 2 patterns, none failed\n";
+    assert_eq!(folder.run(&["test", "shop.toml"]), holds);
+    folder.write("keyward.toml", SCHEMA.as_bytes());
+    assert_eq!(folder.run(&["test", "."]), holds);
+    let told = folder.run(&["test", "--complete", "."]);
+    assert!(told.contains("./cases.toml: page:{path}: no cases"), "{told}");
+    assert!(Folder::new(&[("keyward.toml", SCHEMA)]).run(&["test", "."]).starts_with("exit 2\n"));
+}
+
+#[test]
 fn cases_that_fail_are_told_with_their_lines() {
     assert_snapshot!(folder().run(&["test", "shop.toml", "wrong.toml"]));
     assert_snapshot!(folder().run(&["test", "--format", "json", "shop.toml", "wrong.toml"]));
