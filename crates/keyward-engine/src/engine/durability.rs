@@ -272,8 +272,10 @@ impl Engine {
     }
 
     /// All is loaded: rows under a schema are to be made what it says, and counters begin.
-    pub fn begin_settling(&mut self) -> Settling {
+    /// `has_log` tells whether an append-only file has them, and goes on.
+    pub fn begin_settling(&mut self, has_log: bool) -> Settling {
         self.shared.stats.reset();
+        self.keys.is_logged = has_log;
         self.keys.end_loading();
         Settling(Settlement::default())
     }

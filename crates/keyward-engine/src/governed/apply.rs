@@ -416,7 +416,7 @@ impl Changeover {
         }
         if shared.log.is_on && keys.database_at(self.db).persist() != persist {
             // The file has rows that it is not to have, or lacks some.
-            host.rewrite_log(true);
+            host.renew_files();
         }
         if let Some(hold) = &mut self.hold {
             hold.switch(self.db);

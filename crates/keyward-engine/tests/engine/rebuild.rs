@@ -49,7 +49,7 @@ fn started_under(
     engine.expect_schemas(Expected { schemas, observes, accepted });
     let mut rows = engine.open_snapshot(file, Coverage::Whole, DueRows::Dropped).expect("a file");
     while engine.load_rows(host, &mut rows, 10).expect("the snapshot is sound") {}
-    let mut settling = engine.begin_settling();
+    let mut settling = engine.begin_settling(false);
     while engine.settle_rows(host, &mut settling, 10)? {}
     engine.end_loading(host, rows.loaded);
     Ok(shop)

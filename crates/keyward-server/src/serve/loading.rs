@@ -15,7 +15,9 @@ use crate::serve::error::ServeError;
 use crate::serve::pace::Pace;
 use crate::serve::server::Server;
 use crate::settings::table::Id;
-use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, Settling, SnapshotOptions};
+use keyward_engine::{
+    Coverage, DueRows, Host, LoadError, Loaded, Replay, Settling, SnapshotOptions,
+};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, AofPart, Listing, Log, ReadError, Reader};
 use keyward_persist::disk::{Disk, Source};
@@ -114,7 +116,8 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
         begin_log(core, files)?;
     }
     if needs_files {
-        keep_changes(core);
+        // A schema came: the next start need not be told again to accept it.
+        core.host.renew_files();
     }
     if is_amid_ends {
         tracing::info!(
@@ -149,19 +152,6 @@ fn recall_applied(server: &Server, has_log: bool) -> Result<Option<Vec<u8>>, Ser
     Ok(text)
 }
 
-/// The files are behind, because a schema came: they are written anew, so that the next start
-/// need not be told again to accept it.
-fn keep_changes(core: &mut Core) {
-    let host = &mut core.host;
-    if host.append_only.files.is_some() {
-        host.append_only.rewrites.is_wanted = true;
-    }
-    if !host.settings.save_points().is_empty() {
-        host.persistence.is_wanted = true;
-    }
-    host.files_wanted.give();
-}
-
 /// Makes rows under schemas what those say; whether the files are behind by that. Where an
 /// append-only file goes on, it is begun before rows change by what was accepted, or by large ends
 /// that it ended amid of, and has that.
@@ -170,7 +160,8 @@ async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, S
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         // All rows are judged by one time.
         engine.set_time(host.clock.now_us());
-        let settling = engine.begin_settling();
+        let has_log = files.as_ref().is_some_and(|files| !files.is_empty());
+        let settling = engine.begin_settling(has_log);
         let is_replica = engine.primary().is_some();
         if is_replica {
             engine.observe_unremembered(host);

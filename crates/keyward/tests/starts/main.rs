@@ -3,6 +3,7 @@
 
 mod beside;
 mod by_hand;
+mod leaving;
 mod told;
 
 use keyward_resp::Frame;
@@ -103,6 +104,11 @@ impl Place {
 
     /// The same of one that serves several schemas.
     fn refusal_of(&self, schemas: &[&str]) -> String {
+        self.refusal_by(schemas, &[])
+    }
+
+    /// The same of one with further options.
+    fn refusal_by(&self, schemas: &[&str], options: &[&str]) -> String {
         let names = (0..schemas.len()).map(|at| format!("s{at}.toml"));
         let files = names.zip(schemas).map(|(name, text)| self.file(&name, text));
         let named = std::env::var_os("KEYWARD_PROGRAM");
@@ -112,6 +118,7 @@ impl Place {
             .args(["--port", "0", "--unixsocket"])
             .arg(self.own.path().join("socket"))
             .args(self.settings())
+            .args(options)
             .output()
             .expect("it runs");
         assert_eq!(output.status.code(), Some(1), "{output:?}");
