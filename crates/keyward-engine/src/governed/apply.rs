@@ -269,7 +269,8 @@ impl Changeover {
                         shared.remains.survey(survey);
                         shared.begins_histories = true;
                         let Listener { protocol, .. } = self.listener;
-                        let told = Told::of(book.schema(), self.keyspace, self.listener);
+                        let told =
+                            Told::of(book.schema(), &report, self.keyspace, self.listener);
                         let telling = Telling::new(protocol, told, &report, |reply| reply.map(2));
                         (Stage::Write { report, telling: Box::new(telling) }, true)
                     } else {

@@ -7,10 +7,10 @@ mod leaving;
 mod told;
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server, call};
+use keyward_testkit::{Client, Server, call, within};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const LIFETIMES: &str = r#"
@@ -112,17 +112,24 @@ impl Place {
         let names = (0..schemas.len()).map(|at| format!("s{at}.toml"));
         let files = names.zip(schemas).map(|(name, text)| self.file(&name, text));
         let named = std::env::var_os("KEYWARD_PROGRAM");
-        let output = Command::new(named.as_ref().map_or(program(), Path::new))
+        let mut child = Command::new(named.as_ref().map_or(program(), Path::new))
             .arg("serve")
             .args(files)
             .args(["--port", "0", "--unixsocket"])
             .arg(self.own.path().join("socket"))
             .args(self.settings())
             .args(options)
-            .output()
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
             .expect("it runs");
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
+        let status = within(Duration::from_secs(20), || child.try_wait().expect("a child"));
+        // One that serves would never end.
+        child.kill().expect("it ends");
+        let output = child.wait_with_output().expect("what it says");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(status.and_then(|status| status.code()), Some(1), "{told}");
+        told
     }
 
     /// Ends a server: with the log it is killed, and with snapshots it saves.
@@ -582,6 +589,47 @@ fn a_plan_of_one_of_several_keyspaces_tells_of_its_patterns() {
     let patterns: Vec<String> =
         patterns.iter().map(|one| text(&one.as_elements().expect("a map")[1])).collect();
     assert_eq!(patterns, ["", "note:{id:uint}"]);
+}
+
+#[test]
+fn a_plan_of_one_of_several_keyspaces_names_the_patterns_of_others_that_lose_something() {
+    let place = Place::new(true);
+    let other = r#"
+[keyspace]
+name = "jobs"
+mode = "warn"
+
+[key."job:{id:uint}"]
+type = "hash"
+ttl = "none"
+fields = { state = "on | off" }
+
+[key."jobs:on"]
+type = "set"
+members = { of = "job:{id}", when = "state = on" }
+"#;
+    let server = place.serve(&[NOTES, other], &[]);
+    let mut client = server.client();
+    for command in ["SET note:1 x", "HSET job:1 state on", "SADD jobs:on 9"] {
+        call(&mut client, command);
+    }
+    let told_of = |told: &Frame, at: usize| -> Vec<(String, Frame)> {
+        let patterns = told.as_elements().expect("a map")[at].as_elements().expect("patterns");
+        let told = patterns.iter().map(|one| {
+            let one = one.as_elements().expect("a map");
+            let at = one.iter().position(|word| text(word) == "destroyed").expect("a figure");
+            (text(&one[1]), one[at + 1].clone())
+        });
+        told.collect()
+    };
+    let expected = [("", 0), ("note:{id:uint}", 0), ("jobs:on", 1)]
+        .map(|(pattern, count)| (pattern.to_owned(), Frame::Integer(count)));
+    let day = NOTES.replace("\"none\"", "\"1d\"");
+    let told = client.call(["KEYWARD", "SCHEMA", "PLAN", "notes", &day]).expect("a plan");
+    assert_eq!(told_of(&told, 7), expected);
+    let plan = text(&told.as_elements().expect("a map")[1]);
+    let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &plan, "DESTROY", "1"]);
+    assert_eq!(told_of(&applied.expect("a reply"), 3), expected);
 }
 
 #[test]
