@@ -310,10 +310,11 @@ impl Engine {
         !self.shared.bring_recalled(&mut self.keys, rows)
     }
 
-    /// Takes what was kept (`Host::remember_applied`) of schemas that were applied since the
-    /// snapshot that was loaded; whether it can be read. Before [`Engine::begin_settling`].
-    pub fn recall_applied(&mut self, text: &[u8]) -> bool {
-        self.shared.recall_applied(text)
+    /// Takes what was kept (`Host::remember_applied`) of schemas that were applied since a
+    /// snapshot; whether it can be read. Unless that is the snapshot which was loaded, what was
+    /// accepted then is asked again. Before [`Engine::begin_settling`].
+    pub fn recall_applied(&mut self, text: &[u8], is_of_loaded: bool) -> bool {
+        self.shared.recall_applied(text, is_of_loaded)
     }
 
     /// Whether the schemas that such a text tells of are in force.

@@ -412,7 +412,8 @@ impl Changeover {
         // What the files remember is no longer so.
         keys.changes.dirty += 1;
         if !is_of_modes {
-            shared.applied.add(&id, Memory::of(keys, &shared.replaced));
+            let memory = Memory::of(keys, &shared.replaced);
+            shared.applied.add(&id, announced.destroyed, memory);
             host.remember_applied(shared.applied.text().into_bytes(), keys.changes.dirty);
         }
         if shared.log.is_on && keys.database_at(self.db).persist() != persist {

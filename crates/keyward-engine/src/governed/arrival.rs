@@ -19,8 +19,65 @@ pub struct Expected {
     pub schemas: BTreeMap<usize, Vec<Schema>>,
     /// Whether all of them only observe.
     pub observes: bool,
-    /// The names of plans that may be carried out.
-    pub accepted: Vec<String>,
+    /// The plans that may be carried out.
+    pub accepted: Vec<Acceptance>,
+}
+
+/// A plan that may be carried out, as KEYWARD SCHEMA APPLY is told it: `PLAN DESTROY 20`, or only
+/// the name of one that destroys nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// The plan's name.
+    pub plan: String,
+    /// How many rows and entries of derived keys it may destroy.
+    pub destroys_max: u64,
+}
+
+impl Acceptance {
+    /// The plans that words name, each with what it may destroy behind it.
+    pub fn read<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<Acceptance> {
+        let mut read: Vec<Acceptance> = Vec::new();
+        let mut words = words.into_iter().peekable();
+        while let Some(word) = words.next() {
+            let count = match word.eq_ignore_ascii_case("destroy") {
+                true => words.peek().and_then(|count| count.parse().ok()),
+                false => None,
+            };
+            match (read.last_mut(), count) {
+                (Some(last), Some(count)) => {
+                    last.destroys_max = count;
+                    words.next();
+                }
+                _ => read.push(Acceptance { plan: word.to_owned(), destroys_max: 0 }),
+            }
+        }
+        read
+    }
+
+    /// Whether a plan of this name may be carried out that destroys so much. It may be less than
+    /// was told: rows end meanwhile.
+    fn admits(&self, plan: &str, destroyed: u64) -> bool {
+        self.plan == plan && destroyed <= self.destroys_max
+    }
+}
+
+impl fmt::Display for Acceptance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.destroys_max {
+            0 => f.write_str(&self.plan),
+            count => write!(f, "{} DESTROY {count}", self.plan),
+        }
+    }
+}
+
+/// Whether one of these admits a plan of this name that destroys so much.
+pub(super) fn is_accepted(accepted: &[Acceptance], plan: &str, destroyed: u64) -> bool {
+    accepted.iter().any(|own| own.admits(plan, destroyed))
+}
+
+/// What these say, as [`Acceptance::read`] reads it.
+pub(crate) fn in_words(accepted: &[Acceptance]) -> String {
+    accepted.iter().map(Acceptance::to_string).collect::<Vec<String>>().join(" ")
 }
 
 /// Why a start ends: it would change rows, and nobody has accepted that.
@@ -28,13 +85,13 @@ pub struct Expected {
 pub struct Unaccepted {
     /// What would become of the rows, as tables for people.
     pub tables: String,
-    /// The names of the plans, as `accept` takes them.
-    pub plans: Vec<String>,
+    /// The plans, as `accept` takes them.
+    pub plans: Vec<Acceptance>,
 }
 
 impl fmt::Display for Unaccepted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plans = self.plans.join(",");
+        let plans = in_words(&self.plans);
         write!(
             f,
             "the schemas would change rows that are there, so nothing was started and nothing \

@@ -18,6 +18,7 @@
 //! Invariant: what cannot be read is told as [`Damaged`], never taken for something else.
 //! Not here: what follows from it (`arrival`, `settlement`).
 
+use super::arrival::{Acceptance, in_words};
 use keyward_lua::sha1_hex;
 use keyward_rules::RuleBook;
 use keyward_schema::{Mode, Schema, check, conflicts};
@@ -36,7 +37,7 @@ pub(crate) const FACT: &str = "keyward-schemas";
 /// What the text begins with.
 const HEAD: &[u8] = b"keyward-schemas 1\n";
 /// What the note of applied schemas begins with.
-const APPLIED_HEAD: &str = "keyward-applied 1 ";
+const APPLIED_HEAD: &str = "keyward-applied 2 ";
 /// Plans that such a note names.
 const APPLIED_PLANS_MAX: usize = 64;
 /// What annotations begin with, and the last of them.
@@ -173,20 +174,21 @@ impl Memory {
 /// the plans that were accepted, and the schemas that came into force by them.
 ///
 /// ```text
-/// keyward-applied 1 <SHA-1 of the rest>\n
-/// <plan> <plan> …\n
+/// keyward-applied 2 <SHA-1 of the rest>\n
+/// <plan> DESTROY <count> <plan> …\n
 /// <the text of a memory>
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Applied {
-    pub(crate) plans: Vec<String>,
+    pub(crate) plans: Vec<Acceptance>,
     pub(crate) memory: Memory,
 }
 
 impl Applied {
-    /// A plan was applied.
-    pub(crate) fn add(&mut self, plan: &[u8], memory: Memory) {
-        self.plans.push(String::from_utf8_lossy(plan).into_owned());
+    /// A plan was applied, which might destroy so much.
+    pub(crate) fn add(&mut self, plan: &[u8], destroys_max: u64, memory: Memory) {
+        let plan = String::from_utf8_lossy(plan).into_owned();
+        self.plans.push(Acceptance { plan, destroys_max });
         let excess = self.plans.len().saturating_sub(APPLIED_PLANS_MAX);
         self.plans.drain(..excess);
         self.memory = memory;
@@ -194,7 +196,7 @@ impl Applied {
 
     /// The text that says so.
     pub(crate) fn text(&self) -> String {
-        let rest = format!("{}\n{}", self.plans.join(" "), self.memory.text());
+        let rest = format!("{}\n{}", in_words(&self.plans), self.memory.text());
         format!("{APPLIED_HEAD}{}\n{rest}", sha1(&rest))
     }
 
@@ -212,7 +214,7 @@ impl Applied {
             return Err(Damaged);
         }
         let (plans, memory) = rest.split_once('\n').ok_or(Damaged)?;
-        let plans = plans.split_whitespace().map(str::to_owned).collect();
+        let plans = Acceptance::read(plans.split_whitespace());
         Ok(Applied { plans, memory: Memory::read(memory.as_bytes())? })
     }
 }
@@ -396,10 +398,11 @@ mod tests {
     fn a_note_of_applied_schemas_reads_back_or_is_damaged() {
         let mut applied = Applied::default();
         for number in 0..100 {
-            applied.add(format!("plan{number}").as_bytes(), sample());
+            applied.add(format!("plan{number}").as_bytes(), number % 2, sample());
         }
         assert_eq!(applied.plans.len(), APPLIED_PLANS_MAX);
-        assert_eq!(applied.plans.last().map(String::as_str), Some("plan99"));
+        let last = Acceptance { plan: "plan99".to_owned(), destroys_max: 1 };
+        assert_eq!(applied.plans.last(), Some(&last));
         let text = applied.text().into_bytes();
         assert_eq!(Applied::read(&text), Ok(applied));
         for end in (0..text.len()).step_by(97) {

@@ -19,7 +19,7 @@
 //! host), meeting rows (`survey`, `rebuild`).
 
 use super::announcement::{self, Origin};
-use super::arrival::{Arrival, Target, Unaccepted, is_like};
+use super::arrival::{Acceptance, Arrival, Target, Unaccepted, is_accepted, is_like};
 use super::losses;
 use super::memory::{Applied, Damaged, Memory, book_of};
 use super::plan;
@@ -73,10 +73,16 @@ impl Shared {
         }
     }
 
-    /// What was applied since the snapshot that was loaded; whether it can be read.
-    pub(crate) fn recall_applied(&mut self, text: &[u8]) -> bool {
-        let applied = Applied::read(text);
+    /// What was applied since a snapshot; whether it can be read. If that is not the one which was
+    /// loaded, nothing of it counts as accepted: it was of other rows.
+    pub(crate) fn recall_applied(&mut self, text: &[u8], is_of_loaded: bool) -> bool {
+        let mut applied = Applied::read(text);
         let is_read = applied.is_ok();
+        if let Ok(applied) = &mut applied
+            && !is_of_loaded
+        {
+            applied.plans.clear();
+        }
         if let Some(arrival) = &mut self.arrival {
             arrival.applied = applied.ok();
         }
@@ -125,7 +131,7 @@ pub(crate) struct Settlement {
     after: AfterLoad,
     parts: Vec<Part>,
     observes: bool,
-    accepted: Vec<String>,
+    accepted: Vec<Acceptance>,
     /// By database, how many keys had a pattern under the schema before, and have none.
     strays: BTreeMap<usize, u64>,
     /// Whether the files are behind: a schema that came has changed rows, or says of others
@@ -345,7 +351,7 @@ impl Settlement {
 
     /// Whether all that would change rows is accepted.
     fn ask(&self, keys: &Keyspace) -> Result<(), Box<Unaccepted>> {
-        let (mut tables, mut plans, mut is_accepted) = (String::new(), Vec::new(), true);
+        let (mut tables, mut plans, mut all_accepted) = (String::new(), Vec::new(), true);
         for part in &self.parts {
             let (Some(report), Some(book)) = (&part.report, &part.book) else { continue };
             if !report.changes_rows() {
@@ -354,12 +360,13 @@ impl Settlement {
             let before = keys.book_of(part.db).map(Arc::as_ref);
             let name = plan::name(part.db, before, book, report);
             let name = String::from_utf8_lossy(&name).into_owned();
-            is_accepted &= self.accepted.contains(&name);
+            let destroyed = report.destroyed();
+            all_accepted &= is_accepted(&self.accepted, &name, destroyed);
             let origin = Origin::before_change(before);
             tables += &announcement::table(part.db, origin, book, report, &part.differences);
-            plans.push(name);
+            plans.push(Acceptance { plan: name, destroys_max: destroyed });
         }
-        if is_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
+        if all_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
     }
 
     fn govern(&mut self, stand: &mut Stand<'_>, place: usize) -> Stage {

@@ -95,10 +95,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     let needs_files = settle(server, &mut files).await?;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
-    if applied.is_some_and(|text| !core.engine.has_applied(&text)) {
-        // Another schema came, and the files remember that one.
-        core.host.persistence.applied.forget(&*disk);
-    }
+    end_recalling(core, applied);
     core.host.loading = None;
     let (seconds, rows) = (start.elapsed().as_secs_f64(), core.engine.row_count());
     match has_log {
@@ -130,26 +127,70 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Tells the engine what was applied since the last snapshot; answers the text of it. An
-/// append-only file has that itself, and a replica is told by its primary.
-fn recall_applied(server: &Server, has_log: bool) -> Result<Option<Vec<u8>>, ServeError> {
+/// What is to become of the file of what was applied once the start has succeeded.
+enum AppliedNote {
+    /// There is none, or it is not this server's to use.
+    None,
+    /// It goes if its text is not in force: another schema came, and the files remember that one.
+    Used(Vec<u8>),
+    /// Nobody can read it.
+    Damaged,
+    /// There is an append-only file, which remembers by itself.
+    BesideLog(Vec<u8>),
+}
+
+/// Tells the engine what was applied since the last snapshot. An append-only file has that
+/// itself, and a replica is told by its primary.
+fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeError> {
     let Core { engine, host, .. } = &mut *server.core.borrow_mut();
     if engine.primary().is_some() {
-        return Ok(None);
+        return Ok(AppliedNote::None);
     }
     let Persistence { applied, disk, .. } = &mut host.persistence;
-    let text = applied.read(&**disk, &host.settings)?;
-    if !has_log
-        && let Some(text) = &text
-        && !engine.recall_applied(text)
-    {
+    let Some(note) = applied.read(&**disk, &host.settings)? else { return Ok(AppliedNote::None) };
+    if has_log {
+        return Ok(AppliedNote::BesideLog(note.text));
+    }
+    if !engine.recall_applied(&note.text, note.is_of_snapshot) {
         tracing::warn!(
             "!!! The file beside the snapshot that has the schema which KEYWARD SCHEMA APPLY put in \
              force is damaged, and is not used: compare KEYWARD SCHEMA SHOW with what was applied \
              !!!"
         );
+        return Ok(AppliedNote::Damaged);
     }
-    Ok(text)
+    if !note.is_of_snapshot {
+        tracing::warn!(
+            "The file that has the schema which KEYWARD SCHEMA APPLY put in force was written \
+             beside another snapshot than the one that is loaded: what was accepted then is not \
+             taken as accepted of these rows"
+        );
+    }
+    Ok(AppliedNote::Used(note.text))
+}
+
+/// The start has succeeded: the file of what was applied is kept, removed or set aside.
+fn end_recalling(core: &mut Core, note: AppliedNote) {
+    let Core { engine, host, .. } = core;
+    let Persistence { applied, disk, .. } = &mut host.persistence;
+    let why = match note {
+        AppliedNote::None => return,
+        AppliedNote::Used(text) if !engine.has_applied(&text) => return applied.forget(&**disk),
+        AppliedNote::BesideLog(text) if !engine.has_applied(&text) => {
+            "tells of another schema than the append-only file, which is in force"
+        }
+        AppliedNote::Used(_) | AppliedNote::BesideLog(_) => return,
+        AppliedNote::Damaged => "is damaged",
+    };
+    match applied.set_aside(&**disk) {
+        Ok(Some(aside)) => tracing::warn!(
+            "The file beside the snapshot that has what KEYWARD SCHEMA APPLY put in force {why}: \
+             it is kept as {}",
+            aside.display()
+        ),
+        Ok(None) => {}
+        Err(error) => tracing::warn!("What KEYWARD SCHEMA APPLY put in force {why}: {error}"),
+    }
 }
 
 /// Makes rows under schemas what those say; whether the files are behind by that. Where an
