@@ -197,6 +197,6 @@ pub(super) fn deadline_of(
     row: &dyn Row,
 ) -> Result<Option<i64>, LifetimeProblem> {
     let has = row.deadline();
-    let situation = Situation { before: Some(has), now_has: has, touched: Touched::Lifetime };
+    let situation = Situation { before: Some(has), now_has: has, touched: Touched::Nothing };
     deadline_after(term, now_ms, situation)
 }
