@@ -72,7 +72,11 @@ pub(crate) fn tell(host: &mut dyn Host, (db, book): (usize, &RuleBook), by: &str
 /// Tells the log what is wrong with rows that are kept.
 fn tell_kept(host: &mut dyn Host, db: usize, report: &Report) {
     if let Some(kept) = announcement::kept(report) {
-        let line = format!("Database {db}: {kept}; they are kept. Some of them:");
+        let some = match report.problems.is_empty() {
+            true => "KEYWARD MISFITS lists them",
+            false => "Some of them:",
+        };
+        let line = format!("Database {db}: {kept}; they are kept. {some}");
         host.log(LogLevel::Warning, line.as_bytes());
     }
     for problem in &report.problems {

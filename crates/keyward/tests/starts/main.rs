@@ -203,6 +203,27 @@ fn a_given_lifetime_with_a_default_cannot_be_taken_away() {
     assert_eq!(image(&mut client), before);
 }
 
+/// Each second time the row got the end that the schema says.
+#[test]
+fn an_end_that_is_asked_for_again_under_warn_stays() {
+    let place = Place::new(false);
+    let server = place.start(&warning());
+    let mut client = server.client();
+    let far = "99999999999999";
+    for command in
+        ["SET lead:1 x", "SET with:1 x", "SET ever:1 x", &format!("HSET until:1 ends_at {far}")]
+    {
+        call(&mut client, command);
+    }
+    for key in ["with:1", "ever:1", "until:1"] {
+        for time in 1..=4 {
+            call(&mut client, &format!("PEXPIREAT {key} 88888888888888"));
+            let end = call(&mut client, &format!("PEXPIRETIME {key}"));
+            assert_eq!(end, Frame::Integer(88_888_888_888_888), "{key}, time {time}");
+        }
+    }
+}
+
 #[test]
 fn what_warn_let_pass_is_left_alone_by_the_next_starts() {
     for place in Place::both() {
@@ -250,17 +271,25 @@ fn what_warn_let_pass_is_left_alone_by_the_next_starts() {
         }
         // Nor does it go when writes are refused again.
         let server = place.start(LIFETIMES);
+        let told = log(&server);
+        let lines: Vec<&str> = told.lines().collect();
+        let has_none = |pair: &[&str]| {
+            pair[0].ends_with("Some of them:") && !pair[1].contains("# SCHEMA ")
+        };
+        assert!(!lines.windows(2).any(has_none), "rows are announced and none is named: {told}");
         place.end(server);
         let server = place.start(LIFETIMES);
         let kept = image(&mut server.client());
         let is_kept = |name: &str| {
             before.iter().find(|row| row.0 == name) == kept.iter().find(|row| row.0 == name)
         };
-        let keys =
-            ["with:1", "with:2", "given:1", "ever:1", "hour:1", "hour:2", "until:1", "recent"];
-        for key in keys {
+        for key in [
+            "with:1", "with:2", "with:3", "given:1", "ever:1", "hour:1", "hour:2", "until:1",
+            "recent",
+        ] {
             assert!(is_kept(key), "{key}: {kept:?}");
         }
+        assert!(!log(&server).contains("later end"), "{}", log(&server));
     }
 }
 
