@@ -40,6 +40,7 @@ mod scope;
 mod standing;
 
 pub use conclude::Conclusion;
+pub use standing::FOLLOWERS_LOOKED_AT;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -121,7 +122,7 @@ pub struct Report {
     /// What they hold that their sources do not demand, or lack, of those that are derived: the
     /// elements of each.
     pub contradictions: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// Some of those in words.
+    /// Some of those in words, with what was found, which may be a secret.
     pub problems: Vec<Refusal>,
     /// The keyspaces that would take more than they may; the host tells.
     pub excesses: Vec<Excess>,

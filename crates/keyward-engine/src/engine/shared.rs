@@ -116,6 +116,8 @@ pub(crate) struct Shared {
     pub(crate) pressure: Pressure,
     /// The text of a schema that the host reads.
     pub(crate) reading: Option<Reading>,
+    /// How many texts the host reads before that one for clients that have gone.
+    pub(crate) unwanted_drafts: usize,
     /// The schema that was planned last, if it was not applied.
     pub(crate) plan: Option<Plan>,
     /// The schema that is on the way into force.
@@ -185,6 +187,7 @@ impl Shared {
             relief: Relief::default(),
             pressure: Pressure::default(),
             reading: None,
+            unwanted_drafts: 0,
             plan: None,
             changeover: None,
             reloading: None,

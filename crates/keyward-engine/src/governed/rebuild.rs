@@ -66,11 +66,11 @@ pub(crate) fn tell(host: &mut dyn Host, (db, book): (usize, &RuleBook), by: &str
             host.log(LogLevel::Warning, format!("Database {db}, {line}").as_bytes());
         }
     }
-    tell_kept(host, db, report);
+    tell_kept(host, (db, book), report);
 }
 
 /// Tells the log what is wrong with rows that are kept.
-fn tell_kept(host: &mut dyn Host, db: usize, report: &Report) {
+fn tell_kept(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &Report) {
     if let Some(kept) = announcement::kept(report) {
         let some = match report.problems.is_empty() {
             true => "KEYWARD MISFITS lists them",
@@ -80,6 +80,11 @@ fn tell_kept(host: &mut dyn Host, db: usize, report: &Report) {
         host.log(LogLevel::Warning, line.as_bytes());
     }
     for problem in &report.problems {
+        // Where a schema has secrets, what was found may have come from one.
+        let problem = match book.has_secrets() {
+            true => problem.clone().discreet(),
+            false => problem.clone(),
+        };
         host.log(LogLevel::Warning, problem.text().as_bytes());
     }
 }
@@ -98,7 +103,7 @@ fn tell_observed(
         let line = format!("Database {db}: the schema only observes, and none of this was done");
         host.log(LogLevel::Warning, line.as_bytes());
     }
-    tell_kept(host, db, report);
+    tell_kept(host, (db, book), report);
 }
 
 /// Rows were loaded: every database under a schema is made what that says, before

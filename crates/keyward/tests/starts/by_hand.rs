@@ -347,7 +347,8 @@ fn what_came_from_keys_that_ended_between_two_starts_goes_and_is_told() {
         assert_eq!(keys(&server), left);
         let told = log(&server);
         assert!(!told.contains("do not fit") && !told.contains("destroyed"), "{told}");
-        let line = "Database 0: 4 entries of derived keys and members go with the keys that they \
+        // Three of visit:1 and the member that follows it; the one of idols:8.
+        let line = "Database 0: 5 entries of derived keys and members go with the keys that they \
                     came from, whose time was over before this start";
         assert!(told.contains(line), "{told}");
         let mut client = server.client();
@@ -390,4 +391,58 @@ fn a_mode_that_is_switched_back_leaves_rows_by_hand_and_the_next_apply_counts_th
 
 fn refused_of(place: &Place, schema: &str) -> u64 {
     refused(&place.refusal(schema))["by:{name}"]["destroyed"]
+}
+
+/// What a client wrote into a derived key in spite of a row does not go with that row.
+#[test]
+fn what_goes_with_keys_that_ended_is_counted_as_it_goes() {
+    for place in Place::both() {
+        let warning = ENDING.replacen("\n\n[key", "\nmode = \"warn\"\n\n[key", 1);
+        let server = place.start(&warning);
+        let mut client = server.client();
+        for command in [
+            "HSET visit:1 name ada plan paid score 5",
+            "SADD on:free 1",
+            "PEXPIRE visit:1 1500",
+        ] {
+            let reply = call(&mut client, command);
+            assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+        }
+        call(&mut client, "SAVE");
+        place.end(server);
+        std::thread::sleep(Duration::from_millis(1600));
+        let server = place.start(&warning);
+        assert_eq!(keys(&server), ["on:free"]);
+        let told = log(&server);
+        assert!(told.contains("Database 0: 3 entries of derived keys and members go"), "{told}");
+    }
+}
+
+#[test]
+fn members_that_follow_nothing_are_counted_at_once_and_misfits_name_keys() {
+    let place = Place::new(true);
+    let server = place.start(&warning());
+    let mut client = server.client();
+    call(&mut client, "HSET user:1 name ada plan paid score 5");
+    for command in ["SADD recent 1 55", "SADD on:free 7"] {
+        call(&mut client, command);
+    }
+    let expected = [
+        "SCHEMA on:free: is kept by Keyward from user:7, which says otherwise; write that instead",
+        "SCHEMA recent: a member must name a living key, and user:55 does not exist; write that",
+    ];
+    let check = |client: &mut Client, when: &str| {
+        assert_eq!(counted(client, "recent").0, 1, "{when}");
+        let listed = format!("{:?}", call(client, "KEYWARD MISFITS COUNT 100"));
+        for line in expected {
+            assert!(listed.contains(line), "{when}: {line}: {listed}");
+        }
+    };
+    check(&mut client, "at once");
+    drop(server);
+    let server = place.start(&warning());
+    check(&mut server.client(), "after a start");
+    assert!(log(&server).contains(expected[0]), "{}", log(&server));
+    call(&mut server.client(), "SREM recent 55");
+    assert_eq!(counted(&mut server.client(), "recent").0, 0);
 }
