@@ -38,12 +38,9 @@ fn a_plan_whose_client_has_gone_stands_in_nobodys_way() {
     let Some(Frame::Error(busy)) = busy else { panic!("{busy:?}") };
     assert!(busy.starts_with(b"ERR another schema is being planned"), "{busy:?}");
     drop(gone);
-    let clients = |told: &Frame| {
-        String::from_utf8_lossy(told.as_bytes().unwrap_or_default()).lines().count()
-    };
-    keyward_testkit::wait_until(|| {
-        clients(&other.call(["CLIENT", "LIST"]).expect("a reply")) == 1
-    });
+    let clients =
+        |told: &Frame| String::from_utf8_lossy(told.as_bytes().unwrap_or_default()).lines().count();
+    keyward_testkit::wait_until(|| clients(&other.call(["CLIENT", "LIST"]).expect("a reply")) == 1);
     let told = other.call(["KEYWARD", "SCHEMA", "PLAN", &day]).expect("a reply");
     assert!(!matches!(told, Frame::Error(_)), "{told:?}");
 }

@@ -178,8 +178,8 @@ impl Arrival {
 
     /// What was in force last in a database: what was applied since, or what the files remember.
     pub(super) fn last(&self, db: usize) -> &[Remembered] {
-        let applied = self.applied.as_ref().and_then(|applied| applied.memory.0.get(&db));
-        applied.or_else(|| self.memory.0.get(&db)).map_or(&[], |last| last)
+        let applied = self.applied.as_ref().and_then(|applied| applied.memory.in_force.get(&db));
+        applied.or_else(|| self.memory.in_force.get(&db)).map_or(&[], |last| last)
     }
 
     /// What there is to say of the keyspaces that the files remember and that are not served,
@@ -194,7 +194,7 @@ impl Arrival {
             (*db, all.iter().map(|own| own.name.clone()).collect::<Vec<String>>())
         };
         let remembered: BTreeMap<usize, Vec<String>> =
-            self.memory.0.iter().map(of_remembered).collect();
+            self.memory.in_force.iter().map(of_remembered).collect();
         let is_served = |name: &String| served.values().flatten().any(|other| other == name);
         let mut known = remembered.values().flatten().peekable();
         if known.peek().is_some() && !known.any(is_served) {
@@ -225,7 +225,27 @@ impl Arrival {
     /// The book that the files remember of a database. If it says what is to govern the
     /// database, it is that one, which knows its files.
     pub(super) fn remembered(&self, db: usize) -> Option<RuleBook> {
-        let remembered = self.memory.0.get(&db)?;
+        self.book(db, self.memory.in_force.get(&db)?)
+    }
+
+    /// The book that governed the rows of a database last: where the one that the files remember
+    /// only observes, the one before that.
+    pub(super) fn governing(&self, db: usize) -> Option<RuleBook> {
+        let observed = self.memory.observed.get(&db).and_then(|before| self.book(db, before));
+        observed.or_else(|| self.remembered(db))
+    }
+
+    /// What that book is made of.
+    pub(super) fn governed(&self, db: usize) -> Option<&Vec<Remembered>> {
+        self.memory.observed.get(&db).or_else(|| self.memory.in_force.get(&db))
+    }
+
+    /// Whether nothing was kept of a schema that governed the rows of a database before.
+    pub(super) fn is_observed(&self, db: usize) -> bool {
+        self.memory.observed.contains_key(&db)
+    }
+
+    fn book(&self, db: usize, remembered: &[Remembered]) -> Option<RuleBook> {
         let book = book_of(remembered, |own| {
             let mut served = self.expected.schemas.get(&db).into_iter().flatten();
             let file = served.find(|served| *served.keyspace.name == *own.name);

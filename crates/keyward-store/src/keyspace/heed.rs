@@ -209,8 +209,7 @@ impl Keyspace {
 
     /// What looking at a row costs, in rows: of one whose members follow keys those are looked up.
     fn looking_costs(&self, db: usize, book: &RuleBook, (table, key): (KeyId, &[u8])) -> usize {
-        let follows =
-            matches!(book.schema().key(table).derived, Some(Derived::Follows { .. }));
+        let follows = matches!(book.schema().key(table).derived, Some(Derived::Follows { .. }));
         let row = self.databases[db].find(key).filter(|_| follows);
         1 + row.map_or(0, |row| row.len().min(FOLLOWERS_LOOKED_AT))
     }

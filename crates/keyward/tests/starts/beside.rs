@@ -144,7 +144,8 @@ fn what_was_applied_without_the_append_only_file_is_set_aside_where_that_one_is_
     assert!(!file(&place).exists());
     let kept = fs::read_to_string(aside(&place)).expect("a file");
     assert!(kept.contains("1d"), "{kept}");
-    let line = "tells of another schema than the append-only file, which is in force: it is kept as";
+    let line =
+        "tells of another schema than the append-only file, which is in force: it is kept as";
     assert!(log(&server).contains(line), "{}", log(&server));
 }
 

@@ -8,7 +8,7 @@ use keyward_testkit::{Client, Server, call, wait_until};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-const SHOP: &str = r#"
+pub(super) const SHOP: &str = r#"
 [keyspace]
 name = "shop"
 
@@ -40,14 +40,14 @@ ttl = "none"
 follows = "user:{member}"
 "#;
 
-fn warning() -> String {
+pub(super) fn warning() -> String {
     SHOP.replace("name = \"shop\"", "name = \"shop\"\nmode = \"warn\"")
 }
 
 /// Two rows, and what their sources do not demand: a name nobody has, one that another has, a
 /// value of its own, members, scores, a member that follows nothing, a lookup with an end, a row
 /// of another type.
-const BY_HAND: [&str; 14] = [
+pub(super) const BY_HAND: [&str; 14] = [
     "HSET user:1 name ada plan paid score 5",
     "HSET user:2 name bob plan free score 6",
     "SET by:zz 1",
@@ -72,7 +72,10 @@ fn write(client: &mut Client) {
 }
 
 /// The figures of each pattern that a reply of KEYWARD SCHEMA PLAN has, those that are not zero.
-fn planned(client: &mut Client, schema: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
+pub(super) fn planned(
+    client: &mut Client,
+    schema: &str,
+) -> BTreeMap<String, BTreeMap<String, u64>> {
     let told = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a plan");
     let patterns = told.as_elements().expect("a map")[7].as_elements().expect("patterns").to_vec();
     let figures = patterns.iter().map(|pattern| {
@@ -87,10 +90,11 @@ fn planned(client: &mut Client, schema: &str) -> BTreeMap<String, BTreeMap<Strin
 }
 
 /// The same of the table of a refused start.
-fn refused(refusal: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
+pub(super) fn refused(refusal: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut lines = refusal.lines().skip_while(|line| !line.trim_start().starts_with("pattern "));
     let head: Vec<&str> = lines.next().expect("a table").split_whitespace().skip(1).collect();
     let rows = lines.take_while(|line| line.starts_with("  ")).map(|line| {
+        let line = line.replace("(no pattern)", "(none)");
         let mut words = line.split_whitespace();
         let pattern = words.next().expect("a pattern").to_owned();
         let figures = head.iter().zip(words.map(|word| word.parse::<u64>().expect("a figure")));
@@ -400,11 +404,9 @@ fn what_goes_with_keys_that_ended_is_counted_as_it_goes() {
         let warning = ENDING.replacen("\n\n[key", "\nmode = \"warn\"\n\n[key", 1);
         let server = place.start(&warning);
         let mut client = server.client();
-        for command in [
-            "HSET visit:1 name ada plan paid score 5",
-            "SADD on:free 1",
-            "PEXPIRE visit:1 1500",
-        ] {
+        for command in
+            ["HSET visit:1 name ada plan paid score 5", "SADD on:free 1", "PEXPIRE visit:1 1500"]
+        {
             let reply = call(&mut client, command);
             assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
         }

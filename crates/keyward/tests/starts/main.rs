@@ -4,6 +4,7 @@
 mod beside;
 mod by_hand;
 mod leaving;
+mod one_table;
 mod told;
 
 use keyward_resp::Frame;
@@ -273,9 +274,8 @@ fn what_warn_let_pass_is_left_alone_by_the_next_starts() {
         let server = place.start(LIFETIMES);
         let told = log(&server);
         let lines: Vec<&str> = told.lines().collect();
-        let has_none = |pair: &[&str]| {
-            pair[0].ends_with("Some of them:") && !pair[1].contains("# SCHEMA ")
-        };
+        let has_none =
+            |pair: &[&str]| pair[0].ends_with("Some of them:") && !pair[1].contains("# SCHEMA ");
         assert!(!lines.windows(2).any(has_none), "rows are announced and none is named: {told}");
         place.end(server);
         let server = place.start(LIFETIMES);

@@ -254,9 +254,10 @@ fn goes_with_its_source(ground: Ground<'_>, (table, key): (KeyId, &[u8]), member
     let mut is_demanded = false;
     view.glance_due(&source, &mut |row| {
         let entries = book.table_of(&source).map(|of| book.entries_of(of, &source, row));
-        is_demanded = entries.into_iter().flatten().any(|entry| {
-            entry.table == table && *entry.key == *key && *entry.member == *member
-        });
+        is_demanded = entries
+            .into_iter()
+            .flatten()
+            .any(|entry| entry.table == table && *entry.key == *key && *entry.member == *member);
     });
     is_demanded
 }
