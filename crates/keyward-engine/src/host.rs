@@ -322,6 +322,11 @@ pub trait Host {
         None
     }
 
+    /// The append-only file has rows that it is not to have any more, or lacks some: it is
+    /// written anew, and a snapshot before it where any are taken, so that rows which leave it are
+    /// in that one.
+    fn renew_files(&mut self) {}
+
     /// Sees to it that the append-only file is written anew; later, if it must wait.
     fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {
         let _ = must_wait;

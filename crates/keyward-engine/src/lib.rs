@@ -32,7 +32,7 @@ pub use engine::published::{
     LATENCY_LEVELS, Latencies, Onlooker, PUBLISHED_SECTIONS, TableFigures, latency_level_us,
 };
 pub use engine::{Engine, EngineOptions};
-pub use governed::arrival::{Expected, Unaccepted};
+pub use governed::arrival::{Acceptance, Expected, Unaccepted};
 pub use governed::beside::{Arrived, BesideError, BesideLoad, BesideOptions};
 pub use governed::proposal::{Draft, Proposal};
 pub use governed::told::{Heard, Told};

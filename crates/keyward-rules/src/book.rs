@@ -191,6 +191,11 @@ impl RuleBook {
         RuleBook::overruled(schema, &[])
     }
 
+    /// The book of a schema as if nothing in it observed.
+    pub fn carried_out(schema: Schema) -> RuleBook {
+        RuleBook::compiled(schema)
+    }
+
     /// The book of a schema whose modes are overruled, for each keyspace of
     /// [`Schema::keyspaces`].
     pub fn overruled(schema: Schema, modes: &[Option<Mode>]) -> RuleBook {

@@ -56,6 +56,8 @@ pub use plan::{Difference, DifferenceKind, Effect, compare, compare_for_rows};
 pub use reason::{ByReason, Reason};
 pub use refusal::Refusal;
 pub use shown::{Books, REDACTED, Sender};
-pub use survey::{Conclusion, Excess, Faults, Findings, Ground, Report, Survey, Weight};
+pub use survey::{
+    Conclusion, Excess, FOLLOWERS_LOOKED_AT, Faults, Findings, Ground, Report, Survey, Weight,
+};
 pub use verdict::{Judged, Substitute, Verdict};
 pub use view::{Blind, Element, NotYet, Row, RowType, View};

@@ -6,7 +6,8 @@
 //!
 //! A [`Term`] is what the schema demands of one row, once the values that decide
 //! about it are known. What a command did is read off the deadlines:
-//! - *unchanged*: INCR, HSET, LPUSH, SET … KEEPTTL on a living row;
+//! - *unchanged*: INCR, HSET, LPUSH, SET … KEEPTTL on a living row. Who asks for the deadline that
+//!   a row has already has asked for it, where the row is to have another one;
 //! - *silent*: a row came without a deadline;
 //! - *lost*: a living row's deadline is gone, because SET, GETSET, a `*STORE`,
 //!   RENAME, COPY or RESTORE replaced it, or by PERSIST;
@@ -107,6 +108,8 @@ pub struct Situation {
 /// What of a row was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touched {
+    /// Nothing: it is judged as it stands.
+    Nothing,
     /// Nothing but its lifetime: EXPIRE, PERSIST, GETEX.
     Lifetime,
     /// Its content, but not the value that decides on its lifetime.
@@ -160,9 +163,10 @@ pub fn deadline_after(
     use LifetimeProblem::*;
     let step = Step::of(situation);
     let touched = situation.touched;
+    let is_written = matches!(touched, Touched::Content | Touched::Subject);
     match term {
         Term::Free => Ok(situation.now_has),
-        Term::Forever => match step {
+        Term::Forever => match step.or_asked_again(touched) {
             Step::Asked(_) => Err(Mortal),
             _ => Ok(None),
         },
@@ -174,7 +178,7 @@ pub fn deadline_after(
         },
         Term::Window { after } => window(after, now_ms, step, situation).map(Some),
         Term::Renewed { after } => match step {
-            Step::Unchanged(end) if touched == Touched::Lifetime => Ok(Some(end)),
+            Step::Unchanged(end) if !is_written => Ok(Some(end)),
             Step::Lost(_) if touched == Touched::Lifetime => Err(Immortal),
             Step::Asked(end) => at_most(after, Excess::Refuse, now_ms, end).map(Some),
             Step::Unchanged(_) | Step::Lost(_) | Step::Silent => Ok(Some(end_of(after, now_ms))),
@@ -187,7 +191,7 @@ pub fn deadline_after(
             Err(Unborn)
         }
         Term::RenewedUpTo { after, total, last } => match step {
-            Step::Unchanged(end) if touched == Touched::Lifetime => Ok(Some(end)),
+            Step::Unchanged(end) if !is_written => Ok(Some(end)),
             Step::Lost(_) if touched == Touched::Lifetime => Err(Immortal),
             // Who asks for the whole of it asks a little later than it was born.
             Step::Asked(end) => {
@@ -198,18 +202,16 @@ pub fn deadline_after(
             }
             Step::Silent => Ok(Some(renewed_up_to(after, last, now_ms, None))),
         },
-        Term::At(end) => match step {
+        Term::At(end) => match step.or_asked_again(touched) {
             Step::Asked(asked) if !end.is_some_and(|end| is_same_time(end, asked)) => {
                 Err(Elsewhere)
             }
             Step::Lost(_) if touched == Touched::Lifetime && end.is_some() => Err(Elsewhere),
             _ => Ok(end),
         },
-        Term::With { leader, end } => match step {
+        Term::With { leader, end } => match step.or_asked_again(touched) {
             // Nobody wrote it, and it ends with its leader.
-            Step::Unchanged(has) if touched == Touched::Lifetime && leader == Some(has) => {
-                Ok(leader)
-            }
+            Step::Unchanged(has) if !is_written && leader == Some(has) => Ok(leader),
             Step::Asked(asked) => {
                 let is_its = |end: Option<i64>| end.is_some_and(|end| is_same_time(end, asked));
                 if is_its(leader) || is_its(end) { Ok(end) } else { Err(Elsewhere) }
@@ -254,6 +256,15 @@ impl Step {
             (_, Some(now)) => Step::Asked(now),
             (Some(before), None) => Step::Lost(before),
             (None, None) => Step::Silent,
+        }
+    }
+
+    /// Where the row is to have a deadline that it may not have: who touched nothing but its
+    /// lifetime asked for what it has, and is told the same as the first time.
+    fn or_asked_again(self, touched: Touched) -> Step {
+        match self {
+            Step::Unchanged(end) if touched == Touched::Lifetime => Step::Asked(end),
+            step => step,
         }
     }
 }

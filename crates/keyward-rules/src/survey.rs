@@ -15,8 +15,8 @@
 //! Rows that return under the schema that governed them ([`Survey::of_return`]) were accepted by
 //! it, some of them with a warning: none of them ends, is dated or shortened, no entry leaves a
 //! derived row, nor do members leave that follow a key which is not there. What derived rows lack
-//! comes to them, and where writes are refused a row that lives with another one which lives
-//! longer now does so too. Everything else about them is a misfit.
+//! comes to them, and where writes are refused a row that lives with another one which reads
+//! have renewed does so too. Everything else about them is a misfit.
 //!
 //! What came from a row whose time is over is none of this: it goes with that row, when its end
 //! is carried out, and is only counted.
@@ -40,6 +40,7 @@ mod scope;
 mod standing;
 
 pub use conclude::Conclusion;
+pub use standing::FOLLOWERS_LOOKED_AT;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -121,7 +122,7 @@ pub struct Report {
     /// What they hold that their sources do not demand, or lack, of those that are derived: the
     /// elements of each.
     pub contradictions: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// Some of those in words.
+    /// Some of those in words, with what was found, which may be a secret.
     pub problems: Vec<Refusal>,
     /// The keyspaces that would take more than they may; the host tells.
     pub excesses: Vec<Excess>,

@@ -53,6 +53,10 @@ pub trait View {
         false
     }
 
+    /// Shows the row of a key whose time is over and whose end is still to be carried out, if
+    /// there is one.
+    fn glance_due(&self, _key: &[u8], _visit: &mut dyn FnMut(&dyn Row)) {}
+
     /// How many rows live with this one.
     fn companion_count(&self, _key: &[u8]) -> usize {
         0

@@ -86,7 +86,7 @@ pub struct Keyspace {
     /// Due rows are invisible but stay. Only while nothing is written: a write must find
     /// the place of a due row free.
     pub is_expiry_held: bool,
-    /// Whether an append-only file is written.
+    /// Whether an append-only file is written, or goes on once all is loaded.
     pub is_logged: bool,
     /// The engine's source of chance.
     pub random: Random,

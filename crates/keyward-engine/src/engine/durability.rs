@@ -272,8 +272,10 @@ impl Engine {
     }
 
     /// All is loaded: rows under a schema are to be made what it says, and counters begin.
-    pub fn begin_settling(&mut self) -> Settling {
+    /// `has_log` tells whether an append-only file has them, and goes on.
+    pub fn begin_settling(&mut self, has_log: bool) -> Settling {
         self.shared.stats.reset();
+        self.keys.is_logged = has_log;
         self.keys.end_loading();
         Settling(Settlement::default())
     }
@@ -308,17 +310,18 @@ impl Engine {
         !self.shared.bring_recalled(&mut self.keys, rows)
     }
 
-    /// Takes what was kept (`Host::remember_applied`) of schemas that were applied since the
-    /// snapshot that was loaded; whether it can be read. Before [`Engine::begin_settling`].
-    pub fn recall_applied(&mut self, text: &[u8]) -> bool {
-        self.shared.recall_applied(text)
+    /// Takes what was kept (`Host::remember_applied`) of schemas that were applied since a
+    /// snapshot; whether it can be read. Unless that is the snapshot which was loaded, what was
+    /// accepted then is asked again. Before [`Engine::begin_settling`].
+    pub fn recall_applied(&mut self, text: &[u8], is_of_loaded: bool) -> bool {
+        self.shared.recall_applied(text, is_of_loaded)
     }
 
     /// Whether the schemas that such a text tells of are in force.
     pub fn has_applied(&self, text: &[u8]) -> bool {
         let now = self.shared.memory(&self.keys);
         let is_in_force = |applied: &Applied| {
-            applied.memory.0.keys().all(|db| applied.memory.has_same_texts(&now, *db))
+            applied.memory.in_force.keys().all(|db| applied.memory.has_same_texts(&now, *db))
         };
         Applied::read(text).is_ok_and(|applied| is_in_force(&applied))
     }

@@ -16,7 +16,9 @@ use crate::governed::awaited::Awaited;
 use crate::governed::changeover::Changeover;
 use crate::governed::deferred::Unit;
 use crate::governed::feed_history::History;
-use crate::governed::memory::{Annotations, Applied, Memory, ReplacedTexts, push_annotations};
+use crate::governed::memory::{
+    Annotations, Applied, Keyspaces, Memory, ReplacedTexts, push_annotations,
+};
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
 use crate::governed::strangers::Strangers;
@@ -116,6 +118,8 @@ pub(crate) struct Shared {
     pub(crate) pressure: Pressure,
     /// The text of a schema that the host reads.
     pub(crate) reading: Option<Reading>,
+    /// How many texts the host reads before that one for clients that have gone.
+    pub(crate) unwanted_drafts: usize,
     /// The schema that was planned last, if it was not applied.
     pub(crate) plan: Option<Plan>,
     /// The schema that is on the way into force.
@@ -140,6 +144,8 @@ pub(crate) struct Shared {
     pub(crate) replaced: ReplacedTexts,
     /// What KEYWARD SCHEMA APPLY did since the last snapshot, or earlier.
     pub(crate) applied: Applied,
+    /// What governed rows that a schema only observes now, by database.
+    pub(crate) observed: Keyspaces,
     /// The schemas that the files remembered which were loaded.
     pub(crate) schemas_loaded: String,
 }
@@ -185,6 +191,7 @@ impl Shared {
             relief: Relief::default(),
             pressure: Pressure::default(),
             reading: None,
+            unwanted_drafts: 0,
             plan: None,
             changeover: None,
             reloading: None,
@@ -197,6 +204,7 @@ impl Shared {
             annotations: Annotations::default(),
             replaced: ReplacedTexts::default(),
             applied: Applied::default(),
+            observed: Keyspaces::new(),
             schemas_loaded: String::new(),
         };
         shared.set_tunables(keys, tunables);
@@ -228,7 +236,7 @@ impl Shared {
 
     /// What files are to remember of the schemas in force.
     pub(crate) fn memory(&self, keys: &Keyspace) -> Memory {
-        Memory::of(keys, &self.replaced)
+        Memory::of(keys, &self.replaced, &self.observed)
     }
 
     /// A client comes.

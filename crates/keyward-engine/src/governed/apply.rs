@@ -20,7 +20,7 @@ use super::changeover::{Announced, Changeover, Stage};
 use super::hold::Hold;
 use super::libraries::Restoration;
 use super::losses;
-use super::memory::{Memory, Replaced, parts};
+use super::memory::{Replaced, parts};
 use super::plan::{Plan, ROWS_PER_TICK};
 use super::planning::{RELOADING, VOID};
 use super::survey;
@@ -269,7 +269,7 @@ impl Changeover {
                         shared.remains.survey(survey);
                         shared.begins_histories = true;
                         let Listener { protocol, .. } = self.listener;
-                        let told = Told::of(book.schema(), self.keyspace, self.listener);
+                        let told = Told::of(book.schema(), &report, self.keyspace, self.listener);
                         let telling = Telling::new(protocol, told, &report, |reply| reply.map(2));
                         (Stage::Write { report, telling: Box::new(telling) }, true)
                     } else {
@@ -399,6 +399,7 @@ impl Changeover {
             old.iter().for_each(|old| book.inherit_modes(old));
         }
         shared.note_replaced(self.db, old.as_deref(), &book);
+        shared.observed.remove(&self.db);
         keys.end_survey(Surveyor::Plan);
         self.before = old;
         let persist = keys.database_at(self.db).persist();
@@ -411,12 +412,13 @@ impl Changeover {
         // What the files remember is no longer so.
         keys.changes.dirty += 1;
         if !is_of_modes {
-            shared.applied.add(&id, Memory::of(keys, &shared.replaced));
+            let memory = shared.memory(keys);
+            shared.applied.add(&id, announced.destroyed, memory);
             host.remember_applied(shared.applied.text().into_bytes(), keys.changes.dirty);
         }
         if shared.log.is_on && keys.database_at(self.db).persist() != persist {
             // The file has rows that it is not to have, or lacks some.
-            host.rewrite_log(true);
+            host.renew_files();
         }
         if let Some(hold) = &mut self.hold {
             hold.switch(self.db);

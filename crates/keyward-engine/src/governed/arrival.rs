@@ -19,8 +19,65 @@ pub struct Expected {
     pub schemas: BTreeMap<usize, Vec<Schema>>,
     /// Whether all of them only observe.
     pub observes: bool,
-    /// The names of plans that may be carried out.
-    pub accepted: Vec<String>,
+    /// The plans that may be carried out.
+    pub accepted: Vec<Acceptance>,
+}
+
+/// A plan that may be carried out, as KEYWARD SCHEMA APPLY is told it: `PLAN DESTROY 20`, or only
+/// the name of one that destroys nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// The plan's name.
+    pub plan: String,
+    /// How many rows and entries of derived keys it may destroy.
+    pub destroys_max: u64,
+}
+
+impl Acceptance {
+    /// The plans that words name, each with what it may destroy behind it.
+    pub fn read<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<Acceptance> {
+        let mut read: Vec<Acceptance> = Vec::new();
+        let mut words = words.into_iter().peekable();
+        while let Some(word) = words.next() {
+            let count = match word.eq_ignore_ascii_case("destroy") {
+                true => words.peek().and_then(|count| count.parse().ok()),
+                false => None,
+            };
+            match (read.last_mut(), count) {
+                (Some(last), Some(count)) => {
+                    last.destroys_max = count;
+                    words.next();
+                }
+                _ => read.push(Acceptance { plan: word.to_owned(), destroys_max: 0 }),
+            }
+        }
+        read
+    }
+
+    /// Whether a plan of this name may be carried out that destroys so much. It may be less than
+    /// was told: rows end meanwhile.
+    fn admits(&self, plan: &str, destroyed: u64) -> bool {
+        self.plan == plan && destroyed <= self.destroys_max
+    }
+}
+
+impl fmt::Display for Acceptance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.destroys_max {
+            0 => f.write_str(&self.plan),
+            count => write!(f, "{} DESTROY {count}", self.plan),
+        }
+    }
+}
+
+/// Whether one of these admits a plan of this name that destroys so much.
+pub(super) fn is_accepted(accepted: &[Acceptance], plan: &str, destroyed: u64) -> bool {
+    accepted.iter().any(|own| own.admits(plan, destroyed))
+}
+
+/// What these say, as [`Acceptance::read`] reads it.
+pub(crate) fn in_words(accepted: &[Acceptance]) -> String {
+    accepted.iter().map(Acceptance::to_string).collect::<Vec<String>>().join(" ")
 }
 
 /// Why a start ends: it would change rows, and nobody has accepted that.
@@ -28,13 +85,13 @@ pub struct Expected {
 pub struct Unaccepted {
     /// What would become of the rows, as tables for people.
     pub tables: String,
-    /// The names of the plans, as `accept` takes them.
-    pub plans: Vec<String>,
+    /// The plans, as `accept` takes them.
+    pub plans: Vec<Acceptance>,
 }
 
 impl fmt::Display for Unaccepted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plans = self.plans.join(",");
+        let plans = in_words(&self.plans);
         write!(
             f,
             "the schemas would change rows that are there, so nothing was started and nothing \
@@ -121,8 +178,8 @@ impl Arrival {
 
     /// What was in force last in a database: what was applied since, or what the files remember.
     pub(super) fn last(&self, db: usize) -> &[Remembered] {
-        let applied = self.applied.as_ref().and_then(|applied| applied.memory.0.get(&db));
-        applied.or_else(|| self.memory.0.get(&db)).map_or(&[], |last| last)
+        let applied = self.applied.as_ref().and_then(|applied| applied.memory.in_force.get(&db));
+        applied.or_else(|| self.memory.in_force.get(&db)).map_or(&[], |last| last)
     }
 
     /// What there is to say of the keyspaces that the files remember and that are not served,
@@ -137,7 +194,7 @@ impl Arrival {
             (*db, all.iter().map(|own| own.name.clone()).collect::<Vec<String>>())
         };
         let remembered: BTreeMap<usize, Vec<String>> =
-            self.memory.0.iter().map(of_remembered).collect();
+            self.memory.in_force.iter().map(of_remembered).collect();
         let is_served = |name: &String| served.values().flatten().any(|other| other == name);
         let mut known = remembered.values().flatten().peekable();
         if known.peek().is_some() && !known.any(is_served) {
@@ -168,7 +225,27 @@ impl Arrival {
     /// The book that the files remember of a database. If it says what is to govern the
     /// database, it is that one, which knows its files.
     pub(super) fn remembered(&self, db: usize) -> Option<RuleBook> {
-        let remembered = self.memory.0.get(&db)?;
+        self.book(db, self.memory.in_force.get(&db)?)
+    }
+
+    /// The book that governed the rows of a database last: where the one that the files remember
+    /// only observes, the one before that.
+    pub(super) fn governing(&self, db: usize) -> Option<RuleBook> {
+        let observed = self.memory.observed.get(&db).and_then(|before| self.book(db, before));
+        observed.or_else(|| self.remembered(db))
+    }
+
+    /// What that book is made of.
+    pub(super) fn governed(&self, db: usize) -> Option<&Vec<Remembered>> {
+        self.memory.observed.get(&db).or_else(|| self.memory.in_force.get(&db))
+    }
+
+    /// Whether nothing was kept of a schema that governed the rows of a database before.
+    pub(super) fn is_observed(&self, db: usize) -> bool {
+        self.memory.observed.contains_key(&db)
+    }
+
+    fn book(&self, db: usize, remembered: &[Remembered]) -> Option<RuleBook> {
         let book = book_of(remembered, |own| {
             let mut served = self.expected.schemas.get(&db).into_iter().flatten();
             let file = served.find(|served| *served.keyspace.name == *own.name);

@@ -10,7 +10,8 @@
 //! …
 //! ```
 //!
-//! `mode` is what overruled the modes of the text (`schema` if nothing did). `replaced` tells
+//! `mode` is what overruled the modes of the text (`schema` if nothing did); with `was-` before it
+//! the line tells what governed the rows before a schema came that only observes. `replaced` tells
 //! that KEYWARD SCHEMA APPLY put the text in force: it is the SHA-1 of the text of the file that
 //! it replaced, or `none` where there was no schema; otherwise `-`. An annotation is a line of at
 //! most 1024 bytes, so the text is cut into several of them, with `\`, line feed and carriage
@@ -18,6 +19,7 @@
 //! Invariant: what cannot be read is told as [`Damaged`], never taken for something else.
 //! Not here: what follows from it (`arrival`, `settlement`).
 
+use super::arrival::{Acceptance, in_words};
 use keyward_lua::sha1_hex;
 use keyward_rules::RuleBook;
 use keyward_schema::{Mode, Schema, check, conflicts};
@@ -35,8 +37,10 @@ const AS_IT_CAME: &str = " as it came with the data";
 pub(crate) const FACT: &str = "keyward-schemas";
 /// What the text begins with.
 const HEAD: &[u8] = b"keyward-schemas 1\n";
+/// What stands before the mode of a keyspace that governed rows before they were observed.
+const OBSERVED: &str = "was-";
 /// What the note of applied schemas begins with.
-const APPLIED_HEAD: &str = "keyward-applied 1 ";
+const APPLIED_HEAD: &str = "keyward-applied 2 ";
 /// Plans that such a note names.
 const APPLIED_PLANS_MAX: usize = 64;
 /// What annotations begin with, and the last of them.
@@ -81,13 +85,20 @@ pub(crate) struct Remembered {
     pub(crate) replaced: Option<Replaced>,
 }
 
-/// The keyspaces that were in force, by database.
+/// Keyspaces by database.
+pub(crate) type Keyspaces = BTreeMap<usize, Vec<Remembered>>;
+
+/// The keyspaces that were in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Memory(pub(crate) BTreeMap<usize, Vec<Remembered>>);
+pub(crate) struct Memory {
+    pub(crate) in_force: Keyspaces,
+    /// Where those only observe: what governed the rows before.
+    pub(crate) observed: Keyspaces,
+}
 
 impl Memory {
-    /// What is in force now.
-    pub(crate) fn of(keys: &Keyspace, replaced: &ReplacedTexts) -> Memory {
+    /// What is in force now, where `observed` tells what governed rows that are observed now.
+    pub(crate) fn of(keys: &Keyspace, replaced: &ReplacedTexts, observed: &Keyspaces) -> Memory {
         let governed = (0..keys.database_count()).filter_map(|db| {
             let book = keys.book_of(db)?;
             let remember = |(place, part): (usize, &Schema)| Remembered {
@@ -98,18 +109,26 @@ impl Memory {
             };
             Some((db, parts(book.declared()).iter().enumerate().map(remember).collect()))
         });
-        Memory(governed.collect())
+        let is_observed = |db: &usize| keys.book_of(*db).is_some_and(|book| book.observes_all());
+        let observed = observed.iter().filter(|(db, _)| is_observed(db));
+        let observed = observed.map(|(db, all)| (*db, all.clone())).collect();
+        Memory { in_force: governed.collect(), observed }
     }
 
     /// The text that says so; empty if no schema is in force.
     pub(crate) fn text(&self) -> String {
-        if self.0.is_empty() {
+        if self.in_force.is_empty() {
             return String::new();
         }
         let mut text = String::from_utf8_lossy(HEAD).into_owned();
-        for (db, own) in self.0.iter().flat_map(|(db, all)| all.iter().map(move |own| (db, own))) {
+        let all = [(&self.in_force, ""), (&self.observed, OBSERVED)];
+        let all = all.into_iter().flat_map(|(all, what)| {
+            let each = all.iter().flat_map(|(db, all)| all.iter().map(move |own| (db, own)));
+            each.map(move |(db, own)| (db, own, what))
+        });
+        for (db, own, what) in all {
             let Remembered { name, text: schema, mode, replaced } = own;
-            let mode = mode.map_or("schema", Mode::name);
+            let mode = format!("{what}{}", mode.map_or("schema", Mode::name));
             let replaced = match replaced {
                 None => "-",
                 Some(Replaced::Nothing) => "none",
@@ -137,6 +156,10 @@ impl Memory {
                 let end = rest.iter().position(|byte| *byte == b'\n')?;
                 let words: Vec<&str> = std::str::from_utf8(&rest[..end]).ok()?.split(' ').collect();
                 let [db, mode, replaced, name, schema] = words[..] else { return None };
+                let (mode, all) = match mode.strip_prefix(OBSERVED) {
+                    Some(mode) => (mode, &mut memory.observed),
+                    None => (mode, &mut memory.in_force),
+                };
                 let (name, schema): (usize, usize) = (name.parse().ok()?, schema.parse().ok()?);
                 rest = &rest[end + 1..];
                 let body = rest.get(..name.checked_add(schema)?.checked_add(1)?)?;
@@ -152,7 +175,7 @@ impl Memory {
                         sum => Some(Replaced::Text(sum.to_owned())),
                     },
                 };
-                memory.0.entry(db.parse().ok()?).or_default().push(own);
+                all.entry(db.parse().ok()?).or_default().push(own);
             }
             Some(memory)
         };
@@ -162,7 +185,7 @@ impl Memory {
     /// Whether another one has the same texts of a database, in whatever modes.
     pub(crate) fn has_same_texts(&self, other: &Memory, db: usize) -> bool {
         let texts = |memory: &Memory| -> Option<Vec<(String, String)>> {
-            let own = memory.0.get(&db)?.iter();
+            let own = memory.in_force.get(&db)?.iter();
             Some(own.map(|own| (own.name.clone(), own.text.clone())).collect())
         };
         texts(self) == texts(other)
@@ -173,20 +196,21 @@ impl Memory {
 /// the plans that were accepted, and the schemas that came into force by them.
 ///
 /// ```text
-/// keyward-applied 1 <SHA-1 of the rest>\n
-/// <plan> <plan> …\n
+/// keyward-applied 2 <SHA-1 of the rest>\n
+/// <plan> DESTROY <count> <plan> …\n
 /// <the text of a memory>
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Applied {
-    pub(crate) plans: Vec<String>,
+    pub(crate) plans: Vec<Acceptance>,
     pub(crate) memory: Memory,
 }
 
 impl Applied {
-    /// A plan was applied.
-    pub(crate) fn add(&mut self, plan: &[u8], memory: Memory) {
-        self.plans.push(String::from_utf8_lossy(plan).into_owned());
+    /// A plan was applied, which might destroy so much.
+    pub(crate) fn add(&mut self, plan: &[u8], destroys_max: u64, memory: Memory) {
+        let plan = String::from_utf8_lossy(plan).into_owned();
+        self.plans.push(Acceptance { plan, destroys_max });
         let excess = self.plans.len().saturating_sub(APPLIED_PLANS_MAX);
         self.plans.drain(..excess);
         self.memory = memory;
@@ -194,7 +218,7 @@ impl Applied {
 
     /// The text that says so.
     pub(crate) fn text(&self) -> String {
-        let rest = format!("{}\n{}", self.plans.join(" "), self.memory.text());
+        let rest = format!("{}\n{}", in_words(&self.plans), self.memory.text());
         format!("{APPLIED_HEAD}{}\n{rest}", sha1(&rest))
     }
 
@@ -212,7 +236,7 @@ impl Applied {
             return Err(Damaged);
         }
         let (plans, memory) = rest.split_once('\n').ok_or(Damaged)?;
-        let plans = plans.split_whitespace().map(str::to_owned).collect();
+        let plans = Acceptance::read(plans.split_whitespace());
         Ok(Applied { plans, memory: Memory::read(memory.as_bytes())? })
     }
 }
@@ -359,7 +383,7 @@ mod tests {
             replaced,
         };
         let long = "# \\ a line\r\n\u{fc}\n".repeat(500);
-        Memory(BTreeMap::from([
+        let in_force = BTreeMap::from([
             (0, vec![own("shop", "a\nb\n", None, None)]),
             (
                 3,
@@ -368,7 +392,9 @@ mod tests {
                     own("two words", "", Some(Mode::Warn), Some(Replaced::text("x"))),
                 ],
             ),
-        ]))
+        ]);
+        let observed = BTreeMap::from([(3, vec![own("shop", "c\n", Some(Mode::Warn), None)])]);
+        Memory { in_force, observed }
     }
 
     #[test]
@@ -384,7 +410,8 @@ mod tests {
         for end in 1..text.len() {
             // Cut behind a keyspace it has that one.
             if let Ok(read) = Memory::read(&text[..end]) {
-                assert!(read.0.values().flatten().count() < 3, "{end}");
+                let count = |all: &Keyspaces| all.values().flatten().count();
+                assert!(count(&read.in_force) + count(&read.observed) < 4, "{end}");
             }
         }
         assert_eq!(Memory::read(b"keyward-schemas 2\n0 schema - 1 1\nab\n"), Err(Damaged));
@@ -396,10 +423,11 @@ mod tests {
     fn a_note_of_applied_schemas_reads_back_or_is_damaged() {
         let mut applied = Applied::default();
         for number in 0..100 {
-            applied.add(format!("plan{number}").as_bytes(), sample());
+            applied.add(format!("plan{number}").as_bytes(), number % 2, sample());
         }
         assert_eq!(applied.plans.len(), APPLIED_PLANS_MAX);
-        assert_eq!(applied.plans.last().map(String::as_str), Some("plan99"));
+        let last = Acceptance { plan: "plan99".to_owned(), destroys_max: 1 };
+        assert_eq!(applied.plans.last(), Some(&last));
         let text = applied.text().into_bytes();
         assert_eq!(Applied::read(&text), Ok(applied));
         for end in (0..text.len()).step_by(97) {

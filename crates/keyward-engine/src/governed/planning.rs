@@ -36,6 +36,9 @@ const PLAN_MS: i64 = 60 * 60 * 1000;
 /// What is kept of a text while its client waits: as much as the slow log shows.
 const KEPT_TEXT_BYTES: usize = 128;
 
+/// Texts that may still be read for clients that have gone while another one's waits for that.
+const UNWANTED_DRAFTS_MAX: usize = 4;
+
 const BUSY: WireError = WireError::Err("another schema is being planned; try again later");
 
 pub(crate) const RELOADING: WireError =
@@ -74,11 +77,17 @@ impl Shared {
     /// Takes a text that the host has read for a client; whether that still waits for it.
     /// What nobody waits for is the host's to free.
     pub(crate) fn take_draft(&mut self, host: &mut dyn Host, draft: Draft) -> Option<ClientId> {
-        let asker = self.reading.take()?.asker;
-        if !self.awaits(asker) {
+        // They come in the order in which they were asked for.
+        let is_unwanted = self.unwanted_drafts > 0;
+        self.unwanted_drafts = self.unwanted_drafts.saturating_sub(1);
+        let asker = match is_unwanted {
+            true => None,
+            false => self.reading.take().map(|reading| reading.asker),
+        };
+        let Some(asker) = asker.filter(|asker| self.awaits(*asker)) else {
             host.discard(Box::new(draft));
             return None;
-        }
+        };
         self.reading = Some(Reading { asker, draft: Some(draft) });
         Some(asker)
     }
@@ -89,7 +98,15 @@ impl Shared {
         if self.reloading.is_some() {
             return Err(RELOADING);
         }
-        if self.reading.is_some() { Err(BUSY) } else { self.may_plan() }
+        let is_awaited = self.reading.as_ref().is_some_and(|reading| self.awaits(reading.asker));
+        let is_full = self.reading.is_some() && self.unwanted_drafts >= UNWANTED_DRAFTS_MAX;
+        if is_awaited || is_full { Err(BUSY) } else { self.may_plan() }
+    }
+
+    /// The host reads a text for a client. What it reads for one that has gone is not wanted.
+    fn begin_reading(&mut self, asker: ClientId) {
+        let before = self.reading.replace(Reading { asker, draft: None });
+        self.unwanted_drafts += usize::from(before.is_some_and(|before| before.draft.is_none()));
     }
 
     /// Whether a plan may be begun: one at a time, and not while a schema is applied. A
@@ -98,7 +115,8 @@ impl Shared {
         if self.changeover.is_some() {
             return Err(WireError::Err("another schema is being applied; try again later"));
         }
-        if self.plan.as_ref().is_some_and(Plan::is_under_way) { Err(BUSY) } else { Ok(()) }
+        let making = self.plan.as_ref().and_then(|plan| plan.under_way.as_ref());
+        if making.is_some_and(|making| self.awaits(making.asker)) { Err(BUSY) } else { Ok(()) }
     }
 
     /// Nobody wants a plan any more.
@@ -204,7 +222,7 @@ pub(crate) fn make(
         Some(proposal) => match ctx.host.read_schema(proposal) {
             Some(proposal) => begin(ctx, proposal.read())?,
             None => {
-                ctx.shared.reading = Some(Reading { asker: ctx.session.id, draft: None });
+                ctx.shared.begin_reading(ctx.session.id);
                 go_on_waiting(ctx);
                 return Ok(None);
             }

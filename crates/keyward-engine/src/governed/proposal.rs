@@ -14,7 +14,7 @@ use crate::host::Host;
 use keyward_commands::WireError;
 use keyward_rules::{RuleBook, Survey, compare};
 use keyward_schema::{
-    Checked, Files, Level, Mode, Schema, Source, check, check_file, conflicts, escape,
+    Checked, Files, KeyId, Level, Mode, Schema, Source, check, check_file, conflicts, escape,
 };
 use keyward_store::keyspace::Keyspace;
 use keyward_store::values::hasher::TableIndex;
@@ -211,9 +211,21 @@ enum Observing {
 }
 
 impl Sound {
-    /// What may come into force in a database.
-    pub(crate) fn meeting(keys: &Keyspace, db: usize, book: RuleBook) -> Sound {
-        Sound::of(&Ground::of(keys, db), book)
+    /// What may come into force in a database whose tables hold what the book before demanded, but
+    /// for what is known to be wrong with them and those that are doubted.
+    pub(crate) fn meeting(
+        keys: &Keyspace,
+        db: usize,
+        book: RuleBook,
+        is_doubted: impl Fn(KeyId) -> bool,
+    ) -> Sound {
+        let mut ground = Ground::of(keys, db);
+        if let Some(before) = &ground.before {
+            for id in before.schema().ids().filter(|id| is_doubted(*id)) {
+                ground.is_true[id.index()] = false;
+            }
+        }
+        Sound::of(&ground, book)
     }
 
     fn of(ground: &Ground, book: RuleBook) -> Sound {

@@ -13,7 +13,9 @@ use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
+use keyward_schema::KeyId;
 use keyward_store::keyspace::Keyspace;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Does about `budget` words more of what a report about a database says; whether all is
 /// done. The database is under the book that was surveyed by.
@@ -66,35 +68,43 @@ pub(crate) fn tell(host: &mut dyn Host, (db, book): (usize, &RuleBook), by: &str
             host.log(LogLevel::Warning, format!("Database {db}, {line}").as_bytes());
         }
     }
-    tell_kept(host, db, report);
+    tell_kept(host, (db, book), report);
 }
 
 /// Tells the log what is wrong with rows that are kept.
-fn tell_kept(host: &mut dyn Host, db: usize, report: &Report) {
+fn tell_kept(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &Report) {
     if let Some(kept) = announcement::kept(report) {
-        let line = format!("Database {db}: {kept}; they are kept. Some of them:");
+        let some = match report.problems.is_empty() {
+            true => "KEYWARD MISFITS lists them",
+            false => "Some of them:",
+        };
+        let line = format!("Database {db}: {kept}; they are kept. {some}");
         host.log(LogLevel::Warning, line.as_bytes());
     }
     for problem in &report.problems {
+        // Where a schema has secrets, what was found may have come from one.
+        let problem = match book.has_secrets() {
+            true => problem.clone().discreet(),
+            false => problem.clone(),
+        };
         host.log(LogLevel::Warning, problem.text().as_bytes());
     }
 }
 
 /// Tells the log what a schema that only observes would do to rows: the table that a start
 /// prints which it would change rows at.
-fn tell_observed(
+pub(super) fn tell_observed(
     host: &mut dyn Host,
     (db, book): (usize, &RuleBook),
-    origin: Origin,
+    (origin, differences): (Origin, &[String]),
     report: &Report,
 ) {
     if report.changes_rows() {
-        let table = announcement::table(db, origin, book, report, &[]);
+        let table = announcement::table(db, origin, book, report, differences);
         table.lines().for_each(|line| host.log(LogLevel::Warning, line.as_bytes()));
         let line = format!("Database {db}: the schema only observes, and none of this was done");
         host.log(LogLevel::Warning, line.as_bytes());
     }
-    tell_kept(host, db, report);
 }
 
 /// Rows were loaded: every database under a schema is made what that says, before
@@ -107,9 +117,15 @@ pub(crate) struct AfterLoad {
     db: usize,
     /// How far this one is.
     survey: Option<(Survey, Part)>,
-    /// Databases that another schema comes to next: what one that only observes would do to
-    /// their rows is not told.
+    /// Databases that another schema comes to next: nothing is done to their rows and nothing
+    /// told, so that what is planned for them begins with the rows as they were.
     pub(crate) replaced: Vec<usize>,
+    /// By database of those, the tables that lack something which their sources demand.
+    pub(crate) lacking: BTreeMap<usize, BTreeSet<KeyId>>,
+    /// Databases that nothing is to be found out of, or told.
+    pub(crate) passed_over: Vec<usize>,
+    /// Databases of which it is told already what the schema, which only observes, would do.
+    pub(crate) told: Vec<usize>,
 }
 
 /// A part of the work on one database.
@@ -125,7 +141,8 @@ enum Part {
 /// What governed the rows of a database that were loaded, which is under a schema that only
 /// observes.
 fn origin_of(keys: &Keyspace, shared: &Shared, db: usize) -> Origin {
-    let is_remembered = shared.origin.as_ref().is_some_and(|origin| origin.0.contains_key(&db));
+    let is_remembered =
+        shared.origin.as_ref().is_some_and(|origin| origin.in_force.contains_key(&db));
     match is_remembered {
         true if returns(keys, shared, db) => Origin::Observed,
         true => Origin::Another,
@@ -181,10 +198,12 @@ impl AfterLoad {
     ) -> bool {
         while self.db < keys.database_count() {
             let db = self.db;
-            let Some(book) = keys.book_of(db).cloned() else {
+            let book = keys.book_of(db).filter(|_| !self.passed_over.contains(&db)).cloned();
+            let Some(book) = book else {
                 self.db += 1;
                 continue;
             };
+            let is_replaced = self.replaced.contains(&db);
             // Where all observes, what would be done is found out and told.
             let observes = book.observes_all();
             let by = if observes { book.declared_book() } else { &*book };
@@ -208,11 +227,16 @@ impl AfterLoad {
                     match conclude(keys, db, by, &survey, &mut conclusion, budget) {
                         true => {
                             let report = conclusion.into_report();
-                            if observes {
-                                if !self.replaced.contains(&db) {
-                                    let origin = origin_of(keys, shared, db);
-                                    tell_observed(host, (db, by), origin, &report);
-                                }
+                            if is_replaced {
+                                let lacks = |id: &KeyId| report.tables[id.index() + 1].built > 0;
+                                let lacking = by.schema().ids().filter(lacks).collect();
+                                self.lacking.insert(db, lacking);
+                            } else if observes && self.told.contains(&db) {
+                                tell_kept(host, (db, by), &report);
+                            } else if observes {
+                                let origin = origin_of(keys, shared, db);
+                                tell_observed(host, (db, by), (origin, &[]), &report);
+                                tell_kept(host, (db, by), &report);
                             } else if report.changes_rows() && !returns(keys, shared, db) {
                                 let origin = Origin::Elsewhere;
                                 let table = announcement::table(db, origin, &book, &report, &[]);
@@ -225,7 +249,7 @@ impl AfterLoad {
                     }
                 }
                 Part::CarryOut(mut report) => {
-                    if observes && !report.commands.is_empty() {
+                    if (observes || is_replaced) && !report.commands.is_empty() {
                         let left = report.commands.len().saturating_sub(budget);
                         report.commands.truncate(left);
                         self.survey = Some((survey, Part::CarryOut(report)));
@@ -238,7 +262,9 @@ impl AfterLoad {
                             true => "the schema that governed these rows",
                             false => "rows that come from elsewhere",
                         };
-                        tell(host, (db, &book), by, &report);
+                        if !is_replaced {
+                            tell(host, (db, &book), by, &report);
+                        }
                         if let Some(ending) = announcement::ending(&report) {
                             let line = format!("Database {db}: {ending}");
                             host.log(LogLevel::Notice, line.as_bytes());

@@ -323,7 +323,7 @@ impl Reloading {
             ));
             if shared.log.is_on {
                 // The file has rows that it is not to have, or lacks some.
-                host.rewrite_log(true);
+                host.renew_files();
             }
         }
         if let Some(hold) = &mut self.hold {

@@ -41,7 +41,7 @@ impl Arrival {
     /// Puts the own schemas of a database in force as they are, where no primary has told of
     /// others and there is no row that could change by it.
     fn govern_empty(&self, keys: &mut Keyspace, host: &mut dyn Host, db: usize) {
-        let came = self.is_unread || self.memory.0.contains_key(&db);
+        let came = self.is_unread || self.memory.in_force.contains_key(&db);
         let is_free = keys.book_of(db).is_none_or(|now| now.observes_all());
         if came || !is_free || !keys.database_at(db).is_empty() {
             return;
@@ -122,7 +122,7 @@ impl Shared {
     /// Keeps what of the schemas in force was put there by KEYWARD SCHEMA APPLY.
     fn keep_replaced(&mut self, arrival: &Arrival) {
         self.replaced.clear();
-        for (db, all) in &arrival.memory.0 {
+        for (db, all) in &arrival.memory.in_force {
             for (place, own) in all.iter().enumerate() {
                 if let Some(replaced) = &own.replaced {
                     self.replaced.insert((*db, place), replaced.clone());
@@ -151,7 +151,7 @@ impl Shared {
                 (None, None) => true,
                 _ => false,
             };
-            let came = arrival.memory.0.contains_key(&db) && !arrival.is_unread;
+            let came = arrival.memory.in_force.contains_key(&db) && !arrival.is_unread;
             if arrival.is_unread && now.is_some_and(|now| now.observes_all()) {
                 self.observing_since_promotion.push(db);
                 let line = format!(

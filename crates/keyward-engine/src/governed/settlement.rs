@@ -9,7 +9,9 @@
 //!   into force by itself; whatever else must have been accepted by the plan's name, or the
 //!   start ends with nothing done.
 //!
-//! Observing is never asked: nothing is changed by it. All of it goes in steps. What completes
+//! Observing is never asked: nothing is changed by it. It is planned and told in the same way, and
+//! the files remember what governed the rows before, so that the guard stays until something is
+//! accepted. All of it goes in steps. What completes
 //! rows is not logged as an effect, since whoever loads them again comes to the same; the rest of
 //! large ends is, and what was accepted, where a log goes on, and the log remembers the schema that came behind all of it:
 //! who loads half of it is asked again.
@@ -19,7 +21,7 @@
 //! host), meeting rows (`survey`, `rebuild`).
 
 use super::announcement::{self, Origin};
-use super::arrival::{Arrival, Target, Unaccepted, is_like};
+use super::arrival::{Acceptance, Arrival, Target, Unaccepted, is_accepted, is_like};
 use super::losses;
 use super::memory::{Applied, Damaged, Memory, book_of};
 use super::plan;
@@ -31,7 +33,7 @@ use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
-use keyward_schema::escape;
+use keyward_schema::{KeyId, escape};
 use keyward_store::keyspace::Keyspace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,8 +57,12 @@ impl Shared {
         arrival.memory = memory;
         arrival.text = String::from_utf8_lossy(text).into_owned();
         for db in 0..keys.database_count() {
-            let book = arrival.remembered(db).map(Arc::new);
-            if is_following && book.is_none() && arrival.memory.0.contains_key(&db) {
+            let book = match is_following {
+                true => arrival.remembered(db),
+                false => arrival.governing(db),
+            };
+            let book = book.map(Arc::new);
+            if is_following && book.is_none() && arrival.memory.in_force.contains_key(&db) {
                 arrival.is_unread = true;
                 continue;
             }
@@ -73,10 +79,16 @@ impl Shared {
         }
     }
 
-    /// What was applied since the snapshot that was loaded; whether it can be read.
-    pub(crate) fn recall_applied(&mut self, text: &[u8]) -> bool {
-        let applied = Applied::read(text);
+    /// What was applied since a snapshot; whether it can be read. If that is not the one which was
+    /// loaded, nothing of it counts as accepted: it was of other rows.
+    pub(crate) fn recall_applied(&mut self, text: &[u8], is_of_loaded: bool) -> bool {
+        let mut applied = Applied::read(text);
         let is_read = applied.is_ok();
+        if let Ok(applied) = &mut applied
+            && !is_of_loaded
+        {
+            applied.plans.clear();
+        }
         if let Some(arrival) = &mut self.arrival {
             arrival.applied = applied.ok();
         }
@@ -124,8 +136,7 @@ pub(crate) struct Settlement {
     stage: Stage,
     after: AfterLoad,
     parts: Vec<Part>,
-    observes: bool,
-    accepted: Vec<String>,
+    accepted: Vec<Acceptance>,
     /// By database, how many keys had a pattern under the schema before, and have none.
     strays: BTreeMap<usize, u64>,
     /// Whether the files are behind: a schema that came has changed rows, or says of others
@@ -141,12 +152,14 @@ enum Stage {
     /// Databases that no schema is served for any more lose theirs, from this one on, and so do
     /// all where another server went on with the log.
     Release(usize),
-    /// Books that only observe come into force, from this part on.
-    Observe(usize),
-    /// What the books in force say of rows is completed.
+    /// What the books in force say of rows is completed, where no other ones come.
     Complete,
     /// What the books to come say of them is found out.
     Plan(usize),
+    /// Books that only observe come into force, from this part on.
+    Observe(usize),
+    /// What does not fit those is found out.
+    Settle,
     /// It is carried out.
     Govern(usize),
     Bring(usize),
@@ -158,15 +171,18 @@ enum Stage {
 #[derive(Debug)]
 struct Part {
     db: usize,
-    /// Until it is in force.
+    /// Until it is in force; of a schema that only observes, the one that it would be.
     book: Option<RuleBook>,
+    /// The book that only observes, until it is in force.
+    observing: Option<RuleBook>,
+    /// Whether nothing was kept of the book before since it governed the rows.
+    is_unjudged: bool,
     survey: Option<Survey>,
     differences: Vec<String>,
     walk: Walk,
     is_met: bool,
     conclusion: Option<Conclusion>,
     report: Option<Report>,
-    is_in_force: bool,
 }
 
 /// Who takes part in a step.
@@ -232,16 +248,23 @@ impl Settlement {
                 }
             }
             Stage::Plan(place) => match self.parts.get_mut(place) {
-                Some(part) if part.is_in_force => Stage::Plan(place + 1),
-                Some(part) => match part.plan(stand.keys, budget) {
+                Some(part) => match part.plan(stand.keys, &self.after, budget) {
                     true => Stage::Plan(place + 1),
                     false => Stage::Plan(place),
                 },
                 None => {
                     self.ask(stand.keys)?;
-                    Stage::Govern(0)
+                    self.after = AfterLoad::default();
+                    Stage::Observe(0)
                 }
             },
+            Stage::Settle => {
+                let Stand { keys, shared, session, host } = stand;
+                match self.after.step(keys, shared, session, *host, budget) {
+                    true => Stage::Govern(0),
+                    false => Stage::Settle,
+                }
+            }
             Stage::Govern(place) => self.govern(stand, place),
             Stage::Bring(place) => {
                 let survey = self.parts[place].survey.as_ref().expect("it is being brought");
@@ -293,22 +316,30 @@ impl Settlement {
             }
             let book = RuleBook::overruled(schema, &modes);
             let is_in_force = keys.book_of(db).is_some_and(|now| is_like(now, &book));
-            if is_in_force && !arrival.is_continued {
+            let is_unjudged = arrival.is_observed(db);
+            if is_in_force && !arrival.is_continued && !is_unjudged {
                 continue;
             }
+            let observes = arrival.expected.observes || book.observes_all();
+            let (book, observing) = match observes {
+                true => (RuleBook::carried_out(book.declared().clone()), Some(book)),
+                false => (book, None),
+            };
+            self.after.replaced.push(db);
+            self.after.passed_over.extend(is_unjudged.then_some(db));
             self.parts.push(Part {
                 db,
                 book: Some(book),
+                observing,
+                is_unjudged,
                 survey: None,
                 differences: Vec::new(),
                 walk: Walk::default(),
                 is_met: false,
                 conclusion: None,
                 report: None,
-                is_in_force: false,
             });
         }
-        self.observes = arrival.expected.observes;
         self.accepted.clone_from(&arrival.expected.accepted);
         if let Some(applied) = &arrival.applied {
             // It was accepted when it was applied.
@@ -320,22 +351,39 @@ impl Settlement {
     }
 
     /// Puts a book in force that only observes: no row changes by it, and what it would do is
-    /// told with what the books in force say.
+    /// told.
     fn observe(&mut self, stand: &mut Stand<'_>, place: usize, budget: usize) -> Stage {
         let Some(part) = self.parts.get_mut(place) else {
-            let coming = self.parts.iter().filter(|part| !part.is_in_force);
-            self.after.replaced = coming.map(|part| part.db).collect();
-            return Stage::Complete;
+            let is_told = |db: &usize| self.after.told.contains(db);
+            let others = (0..stand.keys.database_count()).filter(|db| !is_told(db));
+            self.after.passed_over = others.collect();
+            return Stage::Settle;
         };
-        let observes = self.observes;
-        if let Some(book) = part.book.take_if(|book| observes || book.observes_all()) {
-            let survey = Survey::new(&book, None, |_| false);
-            let database = stand.keys.database_at(part.db);
+        if let Some(book) = part.observing.take() {
+            let Stand { keys, shared, host, .. } = stand;
+            let db = part.db;
+            let before = keys.book_of(db).map(Arc::as_ref);
+            let origin = Origin::before_change(before);
+            let is_governed = before.is_some_and(|before| !before.observes_all());
+            if let Some((report, planned)) = part.report.take().zip(part.book.take()) {
+                let about = (origin, &part.differences[..]);
+                rebuild::tell_observed(*host, (db, &planned), about, &report);
+                shared.remains.report(report);
+                shared.remains.book(planned);
+            }
+            part.survey.take().into_iter().for_each(|survey| shared.remains.survey(survey));
+            let database = keys.database_at(db);
             let (persist, has_rows) = (database.persist(), !database.is_empty());
-            stand.host.governed(part.db, book.schema());
-            stand.keys.govern(part.db, Arc::new(book), &survey);
-            self.needs_files |= has_rows && stand.keys.database_at(part.db).persist() != persist;
-            part.is_in_force = true;
+            // The next start is to ask as this one would have.
+            let governed = shared.arrival.as_ref().and_then(|arrival| arrival.governed(db));
+            if let Some(governed) = governed.filter(|_| is_governed && has_rows).cloned() {
+                shared.observed.insert(db, governed);
+            }
+            let survey = Survey::new(&book, None, |_| false);
+            host.governed(db, book.schema());
+            keys.govern(db, Arc::new(book), &survey);
+            self.needs_files |= has_rows && keys.database_at(db).persist() != persist;
+            self.after.told.push(db);
         }
         match stand.keys.bring_unjudged(budget) {
             true => Stage::Observe(place + 1),
@@ -345,21 +393,22 @@ impl Settlement {
 
     /// Whether all that would change rows is accepted.
     fn ask(&self, keys: &Keyspace) -> Result<(), Box<Unaccepted>> {
-        let (mut tables, mut plans, mut is_accepted) = (String::new(), Vec::new(), true);
+        let (mut tables, mut plans, mut all_accepted) = (String::new(), Vec::new(), true);
         for part in &self.parts {
             let (Some(report), Some(book)) = (&part.report, &part.book) else { continue };
-            if !report.changes_rows() {
+            if part.observing.is_some() || !report.changes_rows() {
                 continue;
             }
             let before = keys.book_of(part.db).map(Arc::as_ref);
             let name = plan::name(part.db, before, book, report);
             let name = String::from_utf8_lossy(&name).into_owned();
-            is_accepted &= self.accepted.contains(&name);
+            let destroyed = report.destroyed();
+            all_accepted &= is_accepted(&self.accepted, &name, destroyed);
             let origin = Origin::before_change(before);
             tables += &announcement::table(part.db, origin, book, report, &part.differences);
-            plans.push(name);
+            plans.push(Acceptance { plan: name, destroys_max: destroyed });
         }
-        if is_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
+        if all_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
     }
 
     fn govern(&mut self, stand: &mut Stand<'_>, place: usize) -> Stage {
@@ -418,13 +467,17 @@ impl Settlement {
 }
 
 impl Part {
-    /// Meets some more rows or concludes about them; whether all is concluded.
-    fn plan(&mut self, keys: &Keyspace, budget: usize) -> bool {
+    /// Meets some more rows or concludes about them, given what was found out of the book before;
+    /// whether all is concluded.
+    fn plan(&mut self, keys: &Keyspace, found: &AfterLoad, budget: usize) -> bool {
         let db = self.db;
         if self.survey.is_none()
             && let Some(book) = self.book.take()
         {
-            let Sound { book, survey, changes, .. } = Sound::meeting(keys, db, book);
+            let lacking = found.lacking.get(&db);
+            let lacks = |id: KeyId| lacking.is_some_and(|lacking| lacking.contains(&id));
+            let is_doubted = |id: KeyId| self.is_unjudged || lacks(id);
+            let Sound { book, survey, changes, .. } = Sound::meeting(keys, db, book, is_doubted);
             (self.book, self.survey, self.differences) = (Some(book), Some(survey), changes);
         }
         let Part { book, survey, walk, .. } = self;
@@ -453,7 +506,7 @@ fn tell_unreadable(host: &mut dyn Host, arrival: &Arrival) {
                 .to_owned(),
         );
     }
-    for (db, remembered) in &arrival.memory.0 {
+    for (db, remembered) in &arrival.memory.in_force {
         if book_of(remembered, |own| own.name.clone()).is_none() {
             tell(format!(
                 "!!! Database {db}: this version cannot read the schema that the files remember. \
@@ -468,7 +521,7 @@ fn tell_unreadable(host: &mut dyn Host, arrival: &Arrival) {
 fn release(stand: &mut Stand<'_>, db: usize, budget: usize) -> Stage {
     let Stand { keys, shared, host, .. } = stand;
     if db == keys.database_count() {
-        return Stage::Observe(0);
+        return Stage::Complete;
     }
     let arrival = shared.arrival.as_ref();
     let is_served = arrival.is_none_or(|arrival| arrival.target(db).is_some());

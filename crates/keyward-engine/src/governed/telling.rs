@@ -26,7 +26,7 @@ pub(crate) struct Listener {
 /// Which patterns a reply tells of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
-    /// Those of this keyspace, or all.
+    /// Those of this keyspace, and others whose rows change with it; or all.
     keyspace: Option<usize>,
     /// Any at all.
     is_any: bool,
@@ -35,18 +35,32 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// The patterns of a keyspace among several of a schema, or all.
-    pub(crate) fn of(schema: &Schema, keyspace: Option<usize>, listener: Listener) -> Told {
+    /// The patterns of a keyspace among several of a schema, and what else a report says of the
+    /// others; or all.
+    pub(crate) fn of(
+        schema: &Schema,
+        report: &Report,
+        keyspace: Option<usize>,
+        listener: Listener,
+    ) -> Told {
         let told = Told { keyspace, is_any: listener.reads_all, count: 0 };
-        let all = std::iter::once(None).chain(schema.keys.iter().map(Some));
-        Told { count: all.filter(|key| told.has(*key)).count(), ..told }
+        let count = tables(schema, report).filter(|(key, found)| told.has(*key, found)).count();
+        Told { count, ..told }
     }
 
     /// Whether it tells of a pattern, or of keys that have none.
-    fn has(self, key: Option<&Key>) -> bool {
+    fn has(self, key: Option<&Key>, found: &Findings) -> bool {
         let is_of = |keyspace: usize| key.is_none_or(|key| keyspace == key.keyspace);
-        self.is_any && self.keyspace.is_none_or(is_of)
+        self.is_any && (self.keyspace.is_none_or(is_of) || found.changes_rows())
     }
+}
+
+/// What a report says of keys without a pattern, then of each pattern.
+fn tables<'a>(
+    schema: &'a Schema,
+    report: &'a Report,
+) -> impl Iterator<Item = (Option<&'a Key>, &'a Findings)> {
+    std::iter::once(None).chain(schema.keys.iter().map(Some)).zip(&report.tables)
 }
 
 /// A reply in the making.
@@ -82,10 +96,9 @@ impl Telling {
     /// pattern come first, under an empty one.
     pub(crate) fn advance(&mut self, schema: &Schema, report: &Report) -> bool {
         let mut reply = ReplyWriter::new(&mut self.bytes, self.protocol);
-        let all = std::iter::once(None).chain(schema.keys.iter().map(Some)).zip(&report.tables);
-        for (key, found) in all.skip(self.done).take(PATTERNS_PER_TICK) {
+        for (key, found) in tables(schema, report).skip(self.done).take(PATTERNS_PER_TICK) {
             self.done += 1;
-            if !self.patterns.has(key) {
+            if !self.patterns.has(key, found) {
                 continue;
             }
             let pattern = key.map_or("", |key| key.pattern.text());

@@ -48,7 +48,7 @@ impl Told {
         let arrival = arrival.map(|memory| Arrival { memory, expected, ..Arrival::default() });
         let read = arrival.and_then(|arrival| {
             let books = now.iter().map(|(db, _)| {
-                let is_told = arrival.memory.0.contains_key(db);
+                let is_told = arrival.memory.in_force.contains_key(db);
                 let book = arrival.remembered(*db).map(Arc::new);
                 // This version does not take it.
                 (book.is_some() || !is_told).then_some((*db, book))

@@ -296,7 +296,7 @@ fn loaded_rows_are_made_what_the_schema_says_in_steps() {
     let rows = engine.open_snapshot(file.as_slice(), Coverage::Whole, DueRows::Dropped);
     let mut rows = rows.expect("a sound file");
     while engine.load_rows(host, &mut rows, 1_000).expect("a sound file") {}
-    let mut settling = engine.begin_settling();
+    let mut settling = engine.begin_settling(false);
     let mut steps = 0;
     while engine.settle_rows(host, &mut settling, 100).expect("nothing is asked") {
         steps += 1;

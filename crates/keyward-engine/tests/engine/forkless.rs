@@ -390,7 +390,7 @@ fn while_rows_are_loaded_clients_are_told_to_wait() {
         assert_eq!(test.call(client, command), expected, "{command}");
     }
     assert!(test.call(client, "INFO").starts_with('$'));
-    let mut settling = test.engine.begin_settling();
+    let mut settling = test.engine.begin_settling(false);
     while test.engine.settle_rows(&mut test.host, &mut settling, 1).expect("nothing is asked") {}
     test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
     assert_eq!(test.call(client, "SET a 1"), "+OK\r\n");

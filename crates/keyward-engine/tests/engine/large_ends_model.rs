@@ -151,7 +151,7 @@ pub(crate) fn loaded_under(schema: &str, log: &[u8], most: usize, now_ms: i64) -
     loaded.effects();
     let is_amid_ends = loaded.engine.has_pending_ends();
     loaded.engine.log_changes(is_amid_ends);
-    let mut settling = loaded.engine.begin_settling();
+    let mut settling = loaded.engine.begin_settling(false);
     while loaded.engine.settle_rows(&mut loaded.host, &mut settling, 100).expect("nothing is asked")
     {
     }

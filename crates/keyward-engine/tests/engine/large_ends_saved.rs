@@ -106,7 +106,7 @@ fn loaded(file: Vec<u8>) -> TestEngine {
     let mut loader = opened.expect("it is a file");
     while test.engine.load_rows(&mut test.host, &mut loader, 100).expect("it is whole") {}
     let loaded = loader.loaded;
-    test.engine.begin_settling();
+    test.engine.begin_settling(false);
     test.engine.end_loading(&mut test.host, loaded);
     test
 }

@@ -111,7 +111,7 @@ impl Node {
             while engine.load_rows(host, &mut loader, 100).expect("it wrote this file") {}
             loaded = loader.loaded;
         }
-        let mut settling = engine.begin_settling();
+        let mut settling = engine.begin_settling(false);
         if primary.is_none() {
             while engine.settle_rows(host, &mut settling, 100).expect("nothing is asked") {}
         }

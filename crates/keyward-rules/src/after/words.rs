@@ -93,6 +93,32 @@ impl RuleBook {
         self.refuse(table, key, Reason::Derived, problem)
     }
 
+    /// The same of a row that stands so: names the key that says otherwise, of the member that it
+    /// holds or lacks, if that is known.
+    pub(crate) fn refuse_standing(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        member: Option<&[u8]>,
+    ) -> Refusal {
+        let source = member.and_then(|member| self.source_of(table, key, member));
+        let derived = self.schema().key(table).derived.as_ref();
+        let Some((source, derived)) = source.zip(derived) else {
+            return self.refuse_contradiction(table, key);
+        };
+        let problem = |source: &str| {
+            format!("is kept by Keyward from {source}, which says otherwise; write that instead")
+        };
+        let declared = self.schema().key(derived.source().key);
+        let discreet = problem(&declared.pattern.to_string());
+        let told = match self.schema().key(table).holds_secret() {
+            true => discreet.clone(),
+            false => problem(&self.named(&source)),
+        };
+        let problem = Problem { reason: Reason::Derived, told: &told, discreet: Some(discreet) };
+        self.refusal(table, key, problem, None)
+    }
+
     /// A member names a row that is not there.
     pub(crate) fn refuse_stranger(&self, table: KeyId, key: &[u8], named: &[u8]) -> Refusal {
         let problem = |named: &str| {

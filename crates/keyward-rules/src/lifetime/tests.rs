@@ -322,3 +322,21 @@ fn a_time_in_the_past_is_an_answer() {
     let term = Term::Given { min: Some(HOUR), max: None, default: None, excess: Excess::Refuse };
     assert_eq!(deadline_after(term, NOW, past), Ok(Some(5)));
 }
+
+#[test]
+fn who_asks_again_for_a_deadline_that_the_row_may_not_have_is_told_the_same() {
+    let end = Some(NOW + 60_000);
+    for term in [Term::Forever, Term::At(end), Term::With { leader: end, end }] {
+        let has = Some(NOW + 20_000);
+        let asked = |before| {
+            let touched = Touched::Lifetime;
+            deadline_after(term, NOW, Situation { before: Some(before), now_has: has, touched })
+        };
+        assert!(asked(None).is_err(), "{term:?}");
+        assert_eq!(asked(has), asked(None), "{term:?}");
+        // A row as it stands is to have what the schema says.
+        let stands = Situation { before: Some(has), now_has: has, touched: Touched::Nothing };
+        let expected = if term == Term::Forever { None } else { end };
+        assert_eq!(deadline_after(term, NOW, stands), Ok(expected), "{term:?}");
+    }
+}

@@ -262,7 +262,7 @@ impl Conclusion {
         let problems = &mut self.report.problems;
         let of_table = problems.iter().filter(|problem| problem.table() == Some(table)).count();
         if problems.len() < NAMED_PROBLEMS && of_table < NAMED_PER_PATTERN {
-            problems.push(problem().discreet());
+            problems.push(problem());
         }
     }
 

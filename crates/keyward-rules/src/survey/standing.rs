@@ -15,7 +15,7 @@ use keyward_schema::{Derived, KeyId, Lifetime};
 
 /// Members of a row that are looked at for one that follows nothing: a fraction of a
 /// millisecond.
-const FOLLOWERS_LOOKED_AT: usize = 1000;
+pub const FOLLOWERS_LOOKED_AT: usize = 1000;
 
 impl RuleBook {
     /// What is wrong with a row. Of a computed one nothing is: its sources tell.
@@ -40,7 +40,9 @@ impl RuleBook {
             Err(LifetimeProblem::Leaderless) => is_carried_out,
             Err(_) => true,
         };
-        let is_misfit = self.misfit_of(table, key, row).is_some() || has_wrong_end;
+        let is_misfit = self.misfit_of(table, key, row).is_some()
+            || has_wrong_end
+            || self.stranger_among(view, table, key, row)?.is_some();
         let mut is_conflict = false;
         for entry in self.entries_of(table, key, row) {
             if entry.holds == Holds::Text {
@@ -63,7 +65,7 @@ impl RuleBook {
         row: &dyn Row,
     ) -> Result<Vec<Refusal>, NotYet> {
         if self.traits(table).is_computed {
-            return Ok(vec![self.contradiction_of(table, key)]);
+            return Ok(vec![self.contradiction_of(table, key, None)]);
         }
         let mut problems: Vec<Refusal> = self.misfit_of(table, key, row).into_iter().collect();
         problems.extend(self.stranger_among(view, table, key, row)?);
@@ -92,9 +94,10 @@ impl RuleBook {
         Ok(problems)
     }
 
-    /// What is said of a computed row that does not hold what its sources demand, or is not there.
-    pub fn contradiction_of(&self, table: KeyId, key: &[u8]) -> Refusal {
-        self.refuse_contradiction(table, key)
+    /// What is said of a computed row that does not hold what its sources demand, or is not there,
+    /// by one of the members in question.
+    pub fn contradiction_of(&self, table: KeyId, key: &[u8], member: Option<&[u8]>) -> Refusal {
+        self.refuse_standing(table, key, member)
     }
 
     /// What is said of the first member found that follows a key which is not there, among so
@@ -197,6 +200,6 @@ pub(super) fn deadline_of(
     row: &dyn Row,
 ) -> Result<Option<i64>, LifetimeProblem> {
     let has = row.deadline();
-    let situation = Situation { before: Some(has), now_has: has, touched: Touched::Lifetime };
+    let situation = Situation { before: Some(has), now_has: has, touched: Touched::Nothing };
     deadline_after(term, now_ms, situation)
 }

@@ -2,7 +2,8 @@
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
-use crate::settings::{Scope, settings_of};
+use crate::schema::DataType;
+use crate::settings::{Scope, Setting, settings_of};
 use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
@@ -76,14 +77,23 @@ pub(crate) fn help_optional(scope: Scope, name: &str) -> Option<String> {
     })
 }
 
-pub(crate) fn found(scope: Scope, name: &str, at: Span) -> Diagnostic {
-    let near = || nearest(name, settings_of(scope).map(|setting| setting.name));
-    let help = match known_elsewhere(scope, name).or_else(near) {
+/// A setting that is not there, of a key of this type if that is known: others than it takes are
+/// not offered.
+pub(crate) fn found(scope: Scope, name: &str, at: Span, data: Option<DataType>) -> Diagnostic {
+    let takes = |setting: &&Setting| {
+        setting.types.is_empty() || data.is_none_or(|data| setting.types.contains(&data))
+    };
+    let names = || settings_of(scope).filter(takes).map(|setting| setting.name);
+    let known = known_elsewhere(scope, name).filter(|ours| names().any(|name| name == *ours));
+    let help = match known.or_else(|| nearest(name, names())) {
         _ if let Some(help) = help_optional(scope, name) => help,
         Some(near) => format!("write `{near}`"),
         None => {
-            let names: Vec<&str> = settings_of(scope).map(|setting| setting.name).collect();
-            format!("the settings of {} are {}", scope.name(), names.join(", "))
+            let of = match data {
+                Some(data) => format!("{} of type \"{}\"", scope.name(), data.name()),
+                None => scope.name().to_owned(),
+            };
+            format!("the settings of {of} are {}", names().collect::<Vec<&str>>().join(", "))
         }
     };
     RULE.at(at, "unknown").saying(format!("{} has no setting `{name}`", scope.name())).help(help)
@@ -168,7 +178,7 @@ maxlen = 20
 type = "hash"
 colour = "red"
 "#,
-            r#"KW0004 3:1 [key."…"] has no setting `colour` [unknown] | help: the settings of [key."…"] are doc, group, owner, readers, writers, amend, type, value, fields, extra, check, items, score, ttl, max_len, max_members, max_size, compress, evict, expect, secret, personal, mode, lookup, rank, members, inverse, follows, max_fanout, sink, example, alert, allow"#,
+            r#"KW0004 3:1 [key."…"] has no setting `colour` [unknown] | help: the settings of [key."…"] of type "hash" are doc, group, owner, readers, writers, amend, type, fields, extra, check, ttl, compress, evict, expect, secret, personal, mode, max_fanout, sink, example, alert, allow"#,
         );
         check(
             r#"
@@ -178,6 +188,32 @@ ttl = { aftr = "1h", after = "1h" }
 "#,
             "KW0004 3:9 ttl has no setting `aftr` [unknown] | help: write `after`",
         );
+    }
+
+    #[test]
+    fn a_setting_that_the_type_does_not_take_is_not_offered() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "set"
+ttl = "1d"
+member = { of = "b:{id}" }
+"#,
+            r#"KW0004 4:1 [key."…"] has no setting `member` [unknown] | help: write `members`"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "zset"
+ttl = "1d"
+member = { of = "b:{id}" }
+"#,
+            r#"KW0004 4:1 [key."…"] has no setting `member` [unknown] | help: the settings of [key."…"] of type "zset" are doc, group, owner, readers, writers, amend, type, items, score, ttl, max_members, evict, expect, secret, personal, mode, rank, follows, max_fanout, sink, example, alert, allow"#,
+        );
+    }
+
+    #[test]
+    fn settings_of_the_file_and_the_keyspace_are_offered() {
         check_whole_file(
             r#"
 [keyspace]

@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::checks::{bad_unit, misplaced_setting, missing_setting, unknown_setting, wrong_value};
 use crate::diagnostic::Report;
+use crate::schema::DataType;
 use crate::settings::{SETTINGS, Scope, settings_of};
 use crate::source::Span;
 use crate::units::{Duration, parse_count, parse_size};
@@ -58,6 +59,10 @@ impl<'t> Table<'t> {
         report: &mut Report,
     ) -> Table<'t> {
         let entries = entries(table);
+        let data = || {
+            let name = entries.iter().find(|entry| entry.name == "type" && scope == Scope::Key)?;
+            DataType::named(name.value.get_ref().as_str()?)
+        };
         for entry in &entries {
             let known = settings_of(scope).any(|setting| setting.name == entry.name);
             if known {
@@ -69,7 +74,7 @@ impl<'t> Table<'t> {
                 });
             } else {
                 report.push_with(&unknown_setting::RULE, || {
-                    unknown_setting::found(scope, entry.name, entry.name_at)
+                    unknown_setting::found(scope, entry.name, entry.name_at, data())
                 });
             }
         }

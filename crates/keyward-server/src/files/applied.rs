@@ -2,7 +2,15 @@
 //!
 //! A snapshot remembers the schemas of its instant. What is applied later is kept in a file of its
 //! own, `<dbfilename>.schemas`, whatever else is kept, until a snapshot has it.
-//! Owns that file. It is written by a thread, as a whole or not at all.
+//!
+//! ```text
+//! beside <bytes of the snapshot> <CRC-64 of its beginning>\n     or: beside nothing
+//! <what the engine has to say>
+//! ```
+//!
+//! Owns that file. It is written by a thread, as a whole or not at all. Its first line names the
+//! snapshot that lay there: what was accepted of other rows says nothing of those that a start
+//! finds there instead.
 //! Not here: what its text means (`keyward-engine`), who waits for it (KEYWARD SCHEMA APPLY).
 
 use crate::settings::Settings;
@@ -10,13 +18,30 @@ use crate::settings::table::Id;
 use keyward_persist::PersistError;
 use keyward_persist::disk::Disk;
 use keyward_persist::snapshot_file::{NewFile, open};
+use keyward_rdb::crc64;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// A longer file is none of ours.
 const BYTES_MAX: u64 = 64 << 20;
+/// What a snapshot is known by besides its length: its beginning says when it was made, and what
+/// memory was in use.
+const HEAD_BYTES: u64 = 4096;
+/// What such a file is called that is not used and not removed.
+const ASIDE: &str = "aside";
+/// Names that are tried.
+const ASIDE_MAX: usize = 100;
+
+/// What such a file says.
+#[derive(Debug)]
+pub(crate) struct Note {
+    /// What the engine had to say.
+    pub(crate) text: Vec<u8>,
+    /// Whether the snapshot that lay beside it is the one that does now.
+    pub(crate) is_of_snapshot: bool,
+}
 
 /// What is known of the file.
 #[derive(Debug, Default)]
@@ -40,8 +65,11 @@ impl AppliedFile {
         let (directory, name) = place(settings);
         self.kept = Some((directory.join(&name), dirty));
         let disk = Arc::clone(disk);
+        let snapshot = settings.text(Id::DbFilename);
         let write = move || {
+            let identity = identity(&*disk, &directory, &snapshot)?;
             let mut file = NewFile::begin(disk, &directory, &name)?;
+            file.write(identity.as_bytes())?;
             file.write(&text)?;
             file.finish().map(|_| ())
         };
@@ -74,7 +102,7 @@ impl AppliedFile {
         &mut self,
         disk: &dyn Disk,
         settings: &Settings,
-    ) -> Result<Option<Vec<u8>>, PersistError> {
+    ) -> Result<Option<Note>, PersistError> {
         let (directory, name) = place(settings);
         let path = directory.join(&name);
         let Some(source) = open(disk, &directory, &name)? else { return Ok(None) };
@@ -82,7 +110,25 @@ impl AppliedFile {
         let read = source.content.take(BYTES_MAX).read_to_end(&mut text);
         read.map_err(PersistError::when("read", &path))?;
         self.kept = Some((path, 0));
-        Ok(Some(text))
+        let identity = identity(disk, &directory, &settings.text(Id::DbFilename))?;
+        let is_of_snapshot = text.starts_with(identity.as_bytes());
+        let first = text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        text.drain(..first);
+        Ok(Some(Note { text, is_of_snapshot }))
+    }
+
+    /// Nobody uses the file, and it may be all there is of what was applied: it gets another name.
+    /// Returns that.
+    pub(crate) fn set_aside(&mut self, disk: &dyn Disk) -> Result<Option<PathBuf>, PersistError> {
+        let Some((path, _)) = self.kept.take() else { return Ok(None) };
+        let name = |number: usize| match number {
+            0 => path.with_added_extension(ASIDE),
+            number => path.with_added_extension(format!("{ASIDE}{number}")),
+        };
+        let is_free = |path: &PathBuf| disk.open(path).is_err();
+        let Some(aside) = (0..ASIDE_MAX).map(name).find(is_free) else { return Ok(None) };
+        disk.rename(&path, &aside).map_err(PersistError::when("rename to", &aside))?;
+        Ok(Some(aside))
     }
 
     /// A snapshot with so many changes is written.
@@ -99,6 +145,17 @@ impl AppliedFile {
             let _ = disk.remove(&path);
         }
     }
+}
+
+/// The line that names the snapshot there is.
+fn identity(disk: &dyn Disk, directory: &Path, name: &str) -> Result<String, PersistError> {
+    let Some(snapshot) = open(disk, directory, name)? else {
+        return Ok("beside nothing\n".to_owned());
+    };
+    let mut head = Vec::new();
+    let read = snapshot.content.take(HEAD_BYTES).read_to_end(&mut head);
+    read.map_err(PersistError::when("read", &directory.join(name)))?;
+    Ok(format!("beside {} {:016x}\n", snapshot.bytes, crc64::update(0, &head)))
 }
 
 /// Where the file is.

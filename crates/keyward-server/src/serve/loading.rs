@@ -15,7 +15,9 @@ use crate::serve::error::ServeError;
 use crate::serve::pace::Pace;
 use crate::serve::server::Server;
 use crate::settings::table::Id;
-use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, Settling, SnapshotOptions};
+use keyward_engine::{
+    Coverage, DueRows, Host, LoadError, Loaded, Replay, Settling, SnapshotOptions,
+};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, AofPart, Listing, Log, ReadError, Reader};
 use keyward_persist::disk::{Disk, Source};
@@ -93,10 +95,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     let needs_files = settle(server, &mut files).await?;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
-    if applied.is_some_and(|text| !core.engine.has_applied(&text)) {
-        // Another schema came, and the files remember that one.
-        core.host.persistence.applied.forget(&*disk);
-    }
+    end_recalling(core, applied);
     core.host.loading = None;
     let (seconds, rows) = (start.elapsed().as_secs_f64(), core.engine.row_count());
     match has_log {
@@ -114,7 +113,8 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
         begin_log(core, files)?;
     }
     if needs_files {
-        keep_changes(core);
+        // A schema came: the next start need not be told again to accept it.
+        core.host.renew_files();
     }
     if is_amid_ends {
         tracing::info!(
@@ -127,39 +127,70 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Tells the engine what was applied since the last snapshot; answers the text of it. An
-/// append-only file has that itself, and a replica is told by its primary.
-fn recall_applied(server: &Server, has_log: bool) -> Result<Option<Vec<u8>>, ServeError> {
+/// What is to become of the file of what was applied once the start has succeeded.
+enum AppliedNote {
+    /// There is none, or it is not this server's to use.
+    None,
+    /// It goes if its text is not in force: another schema came, and the files remember that one.
+    Used(Vec<u8>),
+    /// Nobody can read it.
+    Damaged,
+    /// There is an append-only file, which remembers by itself.
+    BesideLog(Vec<u8>),
+}
+
+/// Tells the engine what was applied since the last snapshot. An append-only file has that
+/// itself, and a replica is told by its primary.
+fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeError> {
     let Core { engine, host, .. } = &mut *server.core.borrow_mut();
     if engine.primary().is_some() {
-        return Ok(None);
+        return Ok(AppliedNote::None);
     }
     let Persistence { applied, disk, .. } = &mut host.persistence;
-    let text = applied.read(&**disk, &host.settings)?;
-    if !has_log
-        && let Some(text) = &text
-        && !engine.recall_applied(text)
-    {
+    let Some(note) = applied.read(&**disk, &host.settings)? else { return Ok(AppliedNote::None) };
+    if has_log {
+        return Ok(AppliedNote::BesideLog(note.text));
+    }
+    if !engine.recall_applied(&note.text, note.is_of_snapshot) {
         tracing::warn!(
             "!!! The file beside the snapshot that has the schema which KEYWARD SCHEMA APPLY put in \
              force is damaged, and is not used: compare KEYWARD SCHEMA SHOW with what was applied \
              !!!"
         );
+        return Ok(AppliedNote::Damaged);
     }
-    Ok(text)
+    if !note.is_of_snapshot {
+        tracing::warn!(
+            "The file that has the schema which KEYWARD SCHEMA APPLY put in force was written \
+             beside another snapshot than the one that is loaded: what was accepted then is not \
+             taken as accepted of these rows"
+        );
+    }
+    Ok(AppliedNote::Used(note.text))
 }
 
-/// The files are behind, because a schema came: they are written anew, so that the next start
-/// need not be told again to accept it.
-fn keep_changes(core: &mut Core) {
-    let host = &mut core.host;
-    if host.append_only.files.is_some() {
-        host.append_only.rewrites.is_wanted = true;
+/// The start has succeeded: the file of what was applied is kept, removed or set aside.
+fn end_recalling(core: &mut Core, note: AppliedNote) {
+    let Core { engine, host, .. } = core;
+    let Persistence { applied, disk, .. } = &mut host.persistence;
+    let why = match note {
+        AppliedNote::None => return,
+        AppliedNote::Used(text) if !engine.has_applied(&text) => return applied.forget(&**disk),
+        AppliedNote::BesideLog(text) if !engine.has_applied(&text) => {
+            "tells of another schema than the append-only file, which is in force"
+        }
+        AppliedNote::Used(_) | AppliedNote::BesideLog(_) => return,
+        AppliedNote::Damaged => "is damaged",
+    };
+    match applied.set_aside(&**disk) {
+        Ok(Some(aside)) => tracing::warn!(
+            "The file beside the snapshot that has what KEYWARD SCHEMA APPLY put in force {why}: \
+             it is kept as {}",
+            aside.display()
+        ),
+        Ok(None) => {}
+        Err(error) => tracing::warn!("What KEYWARD SCHEMA APPLY put in force {why}: {error}"),
     }
-    if !host.settings.save_points().is_empty() {
-        host.persistence.is_wanted = true;
-    }
-    host.files_wanted.give();
 }
 
 /// Makes rows under schemas what those say; whether the files are behind by that. Where an
@@ -170,7 +201,8 @@ async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, S
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         // All rows are judged by one time.
         engine.set_time(host.clock.now_us());
-        let settling = engine.begin_settling();
+        let has_log = files.as_ref().is_some_and(|files| !files.is_empty());
+        let settling = engine.begin_settling(has_log);
         let is_replica = engine.primary().is_some();
         if is_replica {
             engine.observe_unremembered(host);

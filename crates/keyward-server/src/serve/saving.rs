@@ -117,11 +117,12 @@ pub(crate) async fn keep_files(server: Rc<Server>) {
     loop {
         wanted.taken().await;
         match_append_only(&server);
-        if server.core.borrow().host.append_only.rewrites.is_wanted {
-            rewriting::rewrite(&server).await;
-        }
+        // First what has rows that may leave the other.
         if server.core.borrow().host.persistence.is_wanted {
             save(&server).await;
+        }
+        if server.core.borrow().host.append_only.rewrites.is_wanted {
+            rewriting::rewrite(&server).await;
         }
         if is_sync_due(&server) {
             no_pending_ends(&server).await;

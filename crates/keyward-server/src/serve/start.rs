@@ -23,7 +23,7 @@ use crate::serve::server::{Parts, Server};
 use crate::serve::{errands, http, leisure, link, loading, preparing, reading, saving, shutdown};
 use crate::settings::Settings;
 use crate::settings::table::Id;
-use keyward_engine::{Engine, Host as _};
+use keyward_engine::{Acceptance, Engine, Host as _};
 use keyward_tls::Configuration;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -83,7 +83,8 @@ pub(crate) fn run(
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         let (mut expected, functions) = schemas::expect(engine, schemas)?;
         expected.observes = host.settings.is_on(Id::Observe);
-        expected.accepted = host.settings.accepted();
+        let accepted = host.settings.accepted();
+        expected.accepted = Acceptance::read(accepted.iter().map(String::as_str));
         engine.expect_schemas(expected);
         functions
     };

@@ -92,7 +92,8 @@ impl Settings {
         }
     }
 
-    /// The names of plans that a start may carry out.
+    /// The names of plans that a start may carry out, with what they may destroy: words of
+    /// [`keyward_engine::Acceptance`].
     pub fn accepted(&self) -> Vec<String> {
         let text = self.text(Id::Accept);
         text.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()

@@ -160,7 +160,7 @@ settings! {
     LfuDecayTime, "lfu-decay-time", Kind::Int(0, i32::MAX as i64), "1", Live, "Minutes after which counters of uses decay by one; 0 for never.";
     PackAfter, "pack-after", Kind::Int(0, 86_400), "5", Live, "Seconds without use after which a row under a schema is packed.";
     ChangefeedMemory, "changefeed-max-memory", Kind::Bytes(1, MAX), "1gb", Live, "Bytes of a keyspace's changes on their way to PostgreSQL above which commands that would add to them are refused.";
-    Accept, "accept", Kind::Text, "", OwnAtStart, "Names of plans, with commas between them: what a start may do to rows that meet another schema.";
+    Accept, "accept", Kind::Words, "", OwnAtStart, "What a start may do to rows that meet another schema: names of plans, and behind one that destroys rows `DESTROY` and how many.";
     Observe, "observe", Kind::Bool, "no", OwnAtStart, "Whether all schemas only observe: they count what they would do, and change nothing.";
     Http, "http", Kind::Text, "", OwnAtStart, "Address and port that figures are served on by HTTP, as in `127.0.0.1:9121`; a port alone is of the loopback interface; empty for none.";
     HttpHosts, "http-hosts", Kind::Text, "", OwnAtStart, "Names that HTTP may call this server by besides addresses and `localhost`, with commas between them.";

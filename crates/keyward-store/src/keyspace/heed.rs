@@ -12,8 +12,10 @@
 use super::Keyspace;
 use crate::tables::contradictions::Contradictions;
 use crate::tables::faulty::Faulty;
-use keyward_rules::{Faults, Ground, Refusal, RowType, RuleBook, Survey, View as _};
-use keyward_schema::KeyId;
+use keyward_rules::{
+    FOLLOWERS_LOOKED_AT, Faults, Ground, Refusal, Row as _, RowType, RuleBook, Survey, View as _,
+};
+use keyward_schema::{Derived, KeyId};
 use std::sync::Arc;
 
 /// Rows that are looked at again before a figure is told: less than a millisecond of work.
@@ -187,16 +189,29 @@ impl Keyspace {
         self.heeded.suspects = suspects;
         looked_at.sort_unstable();
         looked_at.dedup();
-        for (db, key) in looked_at {
+        let mut looked_at = looked_at.into_iter();
+        let mut left = most;
+        while left > 0
+            && let Some((db, key)) = looked_at.next()
+        {
             let Some(book) = self.book_of(db).cloned() else { continue };
             let Some(table) = book.table_of(&key) else { continue };
             let book = book.judging(table);
+            left = left.saturating_sub(self.looking_costs(db, book, (table, &key)));
             if book.traits(table).is_computed {
                 self.look_at_contradiction(db, book, table, &key);
                 continue;
             }
             self.look_at_row(db, book, &key);
         }
+        self.heeded.suspects.extend(looked_at);
+    }
+
+    /// What looking at a row costs, in rows: of one whose members follow keys those are looked up.
+    fn looking_costs(&self, db: usize, book: &RuleBook, (table, key): (KeyId, &[u8])) -> usize {
+        let follows = matches!(book.schema().key(table).derived, Some(Derived::Follows { .. }));
+        let row = self.databases[db].find(key).filter(|_| follows);
+        1 + row.map_or(0, |row| row.len().min(FOLLOWERS_LOOKED_AT))
     }
 
     /// Visits some rows of a database that something is wrong with, from a cursor on; returns
@@ -209,11 +224,16 @@ impl Keyspace {
     pub fn problems_of(&self, db: usize, key: &[u8]) -> Vec<Refusal> {
         let Some(book) = self.book_of(db) else { return Vec::new() };
         let Some(table) = book.table_of(key) else { return Vec::new() };
-        let Some(row) = self.databases[db].find(key).filter(|row| !self.is_due(row)) else {
-            // A computed row that should be there, and that a client removed.
-            let is_missing = book.traits(table).is_computed && self.is_faulty(db, key);
-            return is_missing.then(|| book.contradiction_of(table, key)).into_iter().collect();
-        };
+        let row = self.databases[db].find(key).filter(|row| !self.is_due(row));
+        if book.traits(table).is_computed {
+            // One that is not there should be, and a client removed it.
+            let is_wrong = row.is_some() || self.is_faulty(db, key);
+            let members = self.databases[db].contradictions.members.get(key);
+            let member = members.and_then(|members| members.iter().next());
+            let problem = || book.contradiction_of(table, key, member.map(|member| &**member));
+            return is_wrong.then(problem).into_iter().collect();
+        }
+        let Some(row) = row else { return Vec::new() };
         let problems = book.judging(table).problems_of(&self.sight(db), table, key, &*row);
         problems.expect("the engine shows all it has at once")
     }

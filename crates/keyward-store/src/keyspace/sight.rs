@@ -88,6 +88,13 @@ impl View for Sight<'_> {
         self.keys.databases[self.db].find(key).is_some_and(|row| self.keys.is_due(&row))
     }
 
+    fn glance_due(&self, key: &[u8], visit: &mut dyn FnMut(&dyn keyward_rules::Row)) {
+        let row = self.keys.databases[self.db].find(key).filter(|row| self.keys.is_due(row));
+        if let Some(row) = row {
+            visit(&*row);
+        }
+    }
+
     fn companion_count(&self, key: &[u8]) -> usize {
         self.keys.databases[self.db].companion_count(key)
     }

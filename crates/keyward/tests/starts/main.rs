@@ -3,13 +3,16 @@
 
 mod beside;
 mod by_hand;
+mod leaving;
+mod one_table;
+mod several;
 mod told;
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server, call};
+use keyward_testkit::{Client, Server, call, within};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const LIFETIMES: &str = r#"
@@ -103,19 +106,32 @@ impl Place {
 
     /// The same of one that serves several schemas.
     fn refusal_of(&self, schemas: &[&str]) -> String {
+        self.refusal_by(schemas, &[])
+    }
+
+    /// The same of one with further options.
+    fn refusal_by(&self, schemas: &[&str], options: &[&str]) -> String {
         let names = (0..schemas.len()).map(|at| format!("s{at}.toml"));
         let files = names.zip(schemas).map(|(name, text)| self.file(&name, text));
         let named = std::env::var_os("KEYWARD_PROGRAM");
-        let output = Command::new(named.as_ref().map_or(program(), Path::new))
+        let mut child = Command::new(named.as_ref().map_or(program(), Path::new))
             .arg("serve")
             .args(files)
             .args(["--port", "0", "--unixsocket"])
             .arg(self.own.path().join("socket"))
             .args(self.settings())
-            .output()
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
             .expect("it runs");
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
+        let status = within(Duration::from_secs(20), || child.try_wait().expect("a child"));
+        // One that serves would never end.
+        child.kill().expect("it ends");
+        let output = child.wait_with_output().expect("what it says");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(status.and_then(|status| status.code()), Some(1), "{told}");
+        told
     }
 
     /// Ends a server: with the log it is killed, and with snapshots it saves.
@@ -189,6 +205,27 @@ fn a_given_lifetime_with_a_default_cannot_be_taken_away() {
     assert_eq!(image(&mut client), before);
 }
 
+/// Each second time the row got the end that the schema says.
+#[test]
+fn an_end_that_is_asked_for_again_under_warn_stays() {
+    let place = Place::new(false);
+    let server = place.start(&warning());
+    let mut client = server.client();
+    let far = "99999999999999";
+    for command in
+        ["SET lead:1 x", "SET with:1 x", "SET ever:1 x", &format!("HSET until:1 ends_at {far}")]
+    {
+        call(&mut client, command);
+    }
+    for key in ["with:1", "ever:1", "until:1"] {
+        for time in 1..=4 {
+            call(&mut client, &format!("PEXPIREAT {key} 88888888888888"));
+            let end = call(&mut client, &format!("PEXPIRETIME {key}"));
+            assert_eq!(end, Frame::Integer(88_888_888_888_888), "{key}, time {time}");
+        }
+    }
+}
+
 #[test]
 fn what_warn_let_pass_is_left_alone_by_the_next_starts() {
     for place in Place::both() {
@@ -236,17 +273,24 @@ fn what_warn_let_pass_is_left_alone_by_the_next_starts() {
         }
         // Nor does it go when writes are refused again.
         let server = place.start(LIFETIMES);
+        let told = log(&server);
+        let lines: Vec<&str> = told.lines().collect();
+        let has_none =
+            |pair: &[&str]| pair[0].ends_with("Some of them:") && !pair[1].contains("# SCHEMA ");
+        assert!(!lines.windows(2).any(has_none), "rows are announced and none is named: {told}");
         place.end(server);
         let server = place.start(LIFETIMES);
         let kept = image(&mut server.client());
         let is_kept = |name: &str| {
             before.iter().find(|row| row.0 == name) == kept.iter().find(|row| row.0 == name)
         };
-        let keys =
-            ["with:1", "with:2", "given:1", "ever:1", "hour:1", "hour:2", "until:1", "recent"];
-        for key in keys {
+        for key in [
+            "with:1", "with:2", "with:3", "given:1", "ever:1", "hour:1", "hour:2", "until:1",
+            "recent",
+        ] {
             assert!(is_kept(key), "{key}: {kept:?}");
         }
+        assert!(!log(&server).contains("later end"), "{}", log(&server));
     }
 }
 
@@ -559,22 +603,6 @@ fn a_refused_start_leaves_no_lock_behind() {
     let before = names();
     place.refusal(&NOTES.replace("ttl = \"none\"", "ttl = \"1d\""));
     assert_eq!(names(), before);
-}
-
-#[test]
-fn a_plan_of_one_of_several_keyspaces_tells_of_its_patterns() {
-    let place = Place::new(true);
-    let other = NOTES.replace("notes", "jobs").replace("note:", "job:");
-    let server = place.serve(&[NOTES, &other], &[]);
-    let mut client = server.client();
-    call(&mut client, "SET job:1 x");
-    call(&mut client, "SET note:1 x");
-    let day = NOTES.replace("\"none\"", "\"1d\"");
-    let told = client.call(["KEYWARD", "SCHEMA", "PLAN", "notes", &day]).expect("a plan");
-    let patterns = told.as_elements().expect("a map")[7].as_elements().expect("patterns");
-    let patterns: Vec<String> =
-        patterns.iter().map(|one| text(&one.as_elements().expect("a map")[1])).collect();
-    assert_eq!(patterns, ["", "note:{id:uint}"]);
 }
 
 #[test]

@@ -93,8 +93,8 @@ impl Conclusion {
     /// Whether a row keeps the end that it has, though the schema says another one.
     ///
     /// A row that returns was accepted as it is, with a warning if not otherwise. Only one that
-    /// lives with another may have to live longer, where writes that give it another end are
-    /// refused: a log may end between the renewal of its leader and its own.
+    /// lives with another which reads renew may have to live longer, where writes that give it
+    /// another end are refused: a log may end between the renewal of its leader and its own.
     fn keeps_end(
         &self,
         book: &RuleBook,
@@ -107,7 +107,7 @@ impl Conclusion {
             (Some(_), Ok(None)) => true,
             _ => false,
         };
-        let follows = || book.is_enforced(table) && book.traits(table).leader.is_some();
+        let follows = || book.is_enforced(table) && book.traits(table).follows_reads;
         self.occasion == Occasion::Return && !(is_later && follows())
     }
 

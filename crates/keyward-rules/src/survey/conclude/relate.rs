@@ -72,9 +72,11 @@ impl Conclusion {
             // A mirror whose time is over takes this entry along, and does not come again by it.
             if let Element::Member(member) = element
                 && let Some(entry) = ground.book.reflection(table, &own, member)
-                && !ground.view.is_due(&entry.key)
             {
-                this.demand(ground, entry, (table, key))?;
+                match ground.view.is_due(&entry.key) {
+                    true => this.found(Some(table)).ending += 1,
+                    false => this.demand(ground, entry, (table, key))?,
+                }
             }
             Ok(())
         })
@@ -233,8 +235,8 @@ impl Conclusion {
         });
         self.found(Some(table)).ending += ending;
         self.mended.superseded = superseded;
-        if !contradictions.is_empty() {
-            self.misfit(table, key, || book.refuse_contradiction(table, key));
+        if let Some(first) = contradictions.first() {
+            self.misfit(table, key, || book.refuse_standing(table, key, Some(first)));
             self.report.contradictions.entry(key.to_vec()).or_default().extend(contradictions);
         }
         elements
@@ -242,8 +244,20 @@ impl Conclusion {
 }
 
 /// Whether what a derived row holds came from a row whose time is over and whose end is still to
-/// be carried out.
+/// be carried out. What a client wrote there in spite of that row does not go with it.
 fn goes_with_its_source(ground: Ground<'_>, (table, key): (KeyId, &[u8]), member: &[u8]) -> bool {
-    let source = ground.book.source_of(table, key, member);
-    source.is_some_and(|source| ground.view.is_due(&source))
+    let Ground { book, view, .. } = ground;
+    let Some(source) = book.source_of(table, key, member) else { return false };
+    if !book.traits(table).is_computed {
+        return view.is_due(&source);
+    }
+    let mut is_demanded = false;
+    view.glance_due(&source, &mut |row| {
+        let entries = book.table_of(&source).map(|of| book.entries_of(of, &source, row));
+        is_demanded = entries
+            .into_iter()
+            .flatten()
+            .any(|entry| entry.table == table && *entry.key == *key && *entry.member == *member);
+    });
+    is_demanded
 }

@@ -370,6 +370,13 @@ impl Host for ServerHost {
         if must_wait { BackgroundSave::Scheduled } else { BackgroundSave::Begun }
     }
 
+    fn renew_files(&mut self) {
+        self.append_only.rewrites.is_wanted |= self.append_only.files.is_some();
+        self.append_only.rewrites.failures = 0;
+        self.persistence.is_wanted |= !self.settings.save_points().is_empty();
+        self.files_wanted.give();
+    }
+
     fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {
         if self.is_writing(Target::AppendOnly) {
             return BackgroundSave::AlreadyRunning;
