@@ -1,7 +1,7 @@
 //! Streams: entries that come one behind the other, and groups that read them.
 //!
-//! Owns the representation: nodes of packed entries (`node`), full ones side by side
-//! (`bundle`), in a tree by their first ids (`tree`), and what is told of all of them. A node is what Redis has in its place, byte
+//! Owns the representation: nodes of packed entries (`node`) in a tree by their first ids
+//! (`tree`), and what is told of all of them. A node is what Redis has in its place, byte
 //! for byte, and new ones begin where Redis begins them: so approximate trims remove the
 //! same entries, and files and payloads have nodes as they are.
 //!
@@ -21,7 +21,6 @@
 //! stays in its row.
 //! Not here: waiting for entries (`blocking`), what clients write (`commands::stream`).
 
-mod bundle;
 pub mod group;
 pub mod id;
 pub mod id_map;
@@ -168,14 +167,13 @@ impl Body {
                 return Err(TooLong);
             }
             Some(place) => {
-                self.edit_node(place, |first, node| node.append(first, id, texts));
+                self.nodes.edit(place, |first, node| node.append(first, id, texts));
             }
             None => {
                 let mut node = Node::new(texts.clone());
                 node.append(id, id, texts);
                 let is_new = self.nodes.insert(id, node);
                 assert!(is_new, "only the last node may begin with an id that is yet to come");
-                self.bundle();
             }
         }
         self.facts.length += 1;
@@ -214,7 +212,7 @@ impl Body {
         if twig.live + twig.dead == 1 {
             self.nodes.remove(place);
         } else {
-            self.edit_node(place, |_, node| node.take_last());
+            self.nodes.edit(place, |_, node| node.take_last());
         }
         self.facts = before;
     }
@@ -239,10 +237,9 @@ impl Body {
         let Some(place) = self.node_of(id) else { return false };
         let twig = self.nodes.at(place);
         if twig.live == 1 {
-            self.unbundle(place);
             self.nodes.remove(place);
         } else {
-            self.edit_node(place, |first, node| node.kill(first, id));
+            self.nodes.edit(place, |first, node| node.kill(first, id));
         }
         self.facts.length -= 1;
         self.facts.removed_id = self.facts.removed_id.max(id);

@@ -33,9 +33,7 @@ impl StreamLoad {
         let (node, span) = Node::checked(id, listpack)?;
         self.length += node.counts()[0] as u64;
         self.spans.extend(span.map(|span| (id, span)));
-        let body = &mut self.stream.content.body;
-        let is_new = body.nodes.insert(id, node);
-        body.bundle();
+        let is_new = self.stream.content.body.nodes.insert(id, node);
         if is_new { Ok(()) } else { Err("two nodes of a stream with the same id") }
     }
 

@@ -20,7 +20,6 @@
 //! that is not before the id, be it a removed one, and leaves its node (as in Redis).
 //! Not here: which node an entry goes to (`stream`), where nodes are (`tree`).
 
-use super::bundle::Part;
 use super::id::StreamId;
 use super::listpack::{self, HEAD_BYTES, back, number, read, skip_many};
 use super::tree::Leaf;
@@ -41,15 +40,8 @@ const FIXED_ELEMENTS: usize = 3;
 /// Some entries.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    listpack: Listpack,
-}
-
-#[derive(Debug, Clone)]
-enum Listpack {
-    /// By itself, in room of the allocator's next class.
-    Own(Vec<u8>),
-    /// Beside others.
-    Bundled(Part),
+    /// The listpack, in room of the allocator's next class.
+    bytes: Vec<u8>,
 }
 
 /// What stands before the entries of a node.
@@ -277,57 +269,29 @@ impl Node {
     }
 
     fn of(listpack: &[u8]) -> Node {
-        Node { listpack: Listpack::Own(listpack.to_vec()) }
-    }
-
-    /// A node whose listpack lies beside others.
-    pub(super) fn bundled(part: Part) -> Node {
-        Node { listpack: Listpack::Bundled(part) }
-    }
-
-    /// Where its listpack lies beside others, if it does.
-    #[inline]
-    pub(super) fn part(&self) -> Option<&Part> {
-        match &self.listpack {
-            Listpack::Own(_) => None,
-            Listpack::Bundled(part) => Some(part),
-        }
-    }
-
-    /// The same, its listpack by itself.
-    pub(super) fn unbundled(&self) -> Node {
-        Node::of(self.bytes())
+        Node { bytes: listpack.to_vec() }
     }
 
     /// The listpack.
-    #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
-        match &self.listpack {
-            Listpack::Own(bytes) => bytes,
-            Listpack::Bundled(part) => part.bytes(),
-        }
-    }
-
-    /// The listpack, for changing it: by itself from now on.
-    #[inline]
-    fn bytes_mut(&mut self) -> &mut Vec<u8> {
-        if let Listpack::Bundled(part) = &self.listpack {
-            self.listpack = Listpack::Own(part.bytes().to_vec());
-        }
-        match &mut self.listpack {
-            Listpack::Own(bytes) => bytes,
-            Listpack::Bundled(_) => unreachable!("it is by itself"),
-        }
+        &self.bytes
     }
 
     /// Puts bytes in the place of others, and moves what follows.
     fn replace(&mut self, range: Range<usize>, with: &[u8]) {
-        let bytes = self.bytes_mut();
         if range.len() == with.len() {
-            return bytes[range].copy_from_slice(with);
+            return self.bytes[range].copy_from_slice(with);
         }
-        make_room(bytes, (bytes.len() + with.len()).saturating_sub(range.len()));
-        bytes.splice(range, with.iter().copied());
+        self.make_room((self.bytes.len() + with.len()).saturating_sub(range.len()));
+        self.bytes.splice(range, with.iter().copied());
+    }
+
+    /// Makes room for so many bytes in all.
+    fn make_room(&mut self, bytes: usize) {
+        assert!(bytes <= BYTES_MAX, "callers give up before a node gets this long");
+        if bytes > self.bytes.capacity() {
+            self.bytes.reserve_exact(size_class(bytes) - self.bytes.len());
+        }
     }
 
     /// How many entries there are, live and dead.
@@ -393,11 +357,10 @@ impl Node {
         }
         listpack::push_number(&mut entry, elements as i64);
         entry.push(listpack::END);
-        let bytes = self.bytes_mut();
-        make_room(bytes, bytes.len() + entry.len());
+        self.make_room(self.bytes.len() + entry.len());
         // In place of the end.
-        bytes.pop();
-        bytes.extend_from_slice(&entry);
+        self.bytes.pop();
+        self.bytes.extend_from_slice(&entry);
         self.set_counts(&head, [head.live + 1, head.dead]);
         self.finish(|before| before + elements + 1);
     }
@@ -436,9 +399,8 @@ impl Node {
     }
 
     fn set_dead(&mut self, places: &[usize]) {
-        let bytes = self.bytes_mut();
         for at in places {
-            bytes[*at] |= DEAD;
+            self.bytes[*at] |= DEAD;
         }
         let head = Head::of(self.bytes());
         self.set_counts(&head, [head.live - places.len(), head.dead + places.len()]);
@@ -463,15 +425,7 @@ impl Node {
     fn finish(&mut self, elements: impl FnOnce(usize) -> usize) {
         let bytes = self.bytes();
         let head = listpack::head(bytes.len(), listpack::elements(bytes).map(elements));
-        self.bytes_mut()[..HEAD_BYTES].copy_from_slice(&head);
-    }
-}
-
-/// Makes room for a listpack of so many bytes in all.
-fn make_room(listpack: &mut Vec<u8>, bytes: usize) {
-    assert!(bytes <= BYTES_MAX, "callers give up before a node gets this long");
-    if bytes > listpack.capacity() {
-        listpack.reserve_exact(size_class(bytes) - listpack.len());
+        self.bytes[..HEAD_BYTES].copy_from_slice(&head);
     }
 }
 
@@ -590,10 +544,7 @@ const CUT_OFF: Damage = "an entry of a stream that is cut off";
 
 impl HeapBytes for Node {
     fn heap_bytes(&self) -> usize {
-        match &self.listpack {
-            Listpack::Own(bytes) => size_class(bytes.capacity()),
-            Listpack::Bundled(part) => part.heap_bytes(),
-        }
+        size_class(self.bytes.capacity())
     }
 }
 
@@ -603,14 +554,8 @@ impl Leaf for Node {
     }
 
     fn moved(&self) -> Node {
-        match &self.listpack {
-            Listpack::Own(own) => {
-                let mut bytes = Vec::with_capacity(own.capacity());
-                bytes.extend_from_slice(own);
-                Node { listpack: Listpack::Own(bytes) }
-            }
-            // What lies beside others stays, on pages of its own.
-            Listpack::Bundled(_) => self.clone(),
-        }
+        let mut bytes = Vec::with_capacity(self.bytes.capacity());
+        bytes.extend_from_slice(&self.bytes);
+        Node { bytes }
     }
 }

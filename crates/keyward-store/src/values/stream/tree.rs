@@ -239,20 +239,6 @@ impl<L: Leaf> Tree<L> {
         result
     }
 
-    /// Puts another leaf of the same counts in the place of one.
-    pub(super) fn exchange(&mut self, place: Place, leaf: L) {
-        let branch = &mut self.branches[place.branch];
-        let before = branch.bytes;
-        let came = leaf_bytes(&leaf);
-        let gone = branch.edit(|twigs| {
-            let twig = &mut twigs[place.twig];
-            debug_assert_eq!(twig.leaf.counts(), leaf.counts(), "nothing else changes");
-            std::mem::replace(&mut twig.leaf, Arc::new(leaf))
-        });
-        branch.bytes = branch.bytes + came - leaf_bytes(&*gone);
-        self.bytes = self.bytes - before + branch.bytes;
-    }
-
     /// Adds a leaf where its first id belongs; false if there is one that begins with it.
     pub(super) fn insert(&mut self, first: StreamId, leaf: L) -> bool {
         self.insert_shared(Twig::new(first, Arc::new(leaf)))
