@@ -21,6 +21,8 @@ use crate::values::packed::Item;
 
 /// Bytes before the first element.
 pub(super) const HEAD_BYTES: usize = 6;
+/// The largest number that is an element's only byte.
+pub(super) const BYTE_MAX: u8 = 0x7f;
 /// The last byte.
 pub(super) const END: u8 = 0xff;
 /// The count of a listpack that has more elements than it can say.

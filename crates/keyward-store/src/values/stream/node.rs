@@ -98,8 +98,9 @@ pub struct Entry<'a> {
 impl<'a> Entry<'a> {
     #[inline]
     fn read(bytes: &'a [u8], head: &Head, node: StreamId, at: usize) -> Entry<'a> {
-        let flags = bytes[at];
-        let (ms, next) = number(bytes, at + 2);
+        let (flags, next) = number(bytes, at);
+        let flags = flags as u8;
+        let (ms, next) = number(bytes, next);
         let (seq, next) = number(bytes, next);
         let id = StreamId {
             ms: node.ms.wrapping_add(ms.cast_unsigned()),
@@ -400,7 +401,10 @@ impl Node {
 
     fn set_dead(&mut self, places: &[usize]) {
         for at in places {
-            self.bytes[*at] |= DEAD;
+            // The lowest byte of a number stands first, behind the byte that says its form, if
+            // there is one.
+            let is_longer = self.bytes[*at] > listpack::BYTE_MAX;
+            self.bytes[at + usize::from(is_longer)] |= DEAD;
         }
         let head = Head::of(self.bytes());
         self.set_counts(&head, [head.live - places.len(), head.dead + places.len()]);

@@ -155,6 +155,32 @@ fn loaded(stream: &Stream) -> Result<Stream, &'static str> {
     load.end()
 }
 
+/// Redis writes the shortest form of a number and reads any.
+#[test]
+fn flags_in_a_longer_form_are_read_and_changed() {
+    for [code, back] in [[&[0xc0, 2][..], &[2]], [&[0xf1, 2, 0], &[3]], [&[0xf3, 2, 0, 0, 0], &[5]]]
+    {
+        let mut node = vec![0; 6];
+        // Two live ones, no dead ones, one field: `a`.
+        node.extend(b"\x02\x01\x00\x01\x01\x01\x81a\x02\x00\x01");
+        for seq in [0, 1] {
+            node.extend([code, back, &[0, 1, seq, 1, 0x81, b'v', 2, 4, 1]].concat());
+        }
+        node.push(0xff);
+        let head = [&(node.len() as u32).to_le_bytes()[..], &[15, 0]].concat();
+        node[..6].copy_from_slice(&head);
+        let mut load = load::StreamLoad::default();
+        load.node(id(5), &node).expect("it is whole");
+        let facts = Facts { length: 2, last_id: id(9), ..Facts::default() };
+        load.facts(facts, true).expect("they are true");
+        let mut stream = load.end().expect("it has no groups");
+        let entry = |number| (id(number), vec![b"a".to_vec(), b"v".to_vec()]);
+        check(&stream, &Model::from([entry(5), entry(6)]));
+        assert!(stream.remove(id(5)));
+        check(&stream, &Model::from([entry(6)]));
+    }
+}
+
 fn long_stream(entries: u64) -> Stream {
     let mut stream = Stream::default();
     let limits = NodeLimits::default();
