@@ -21,6 +21,7 @@
 //! stays in its row.
 //! Not here: waiting for entries (`blocking`), what clients write (`commands::stream`).
 
+mod checked;
 pub mod group;
 pub mod id;
 pub mod id_map;

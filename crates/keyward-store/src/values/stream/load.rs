@@ -4,9 +4,10 @@
 //! trust. Nodes and pending entries may come in any order.
 //! Not here: the bytes of files (`keyward-rdb`).
 
+use super::checked::Damage;
 use super::group::{ConsumerNumber, EntriesRead, Group, Pending};
 use super::id::StreamId;
-use super::node::{Damage, Node};
+use super::node::Node;
 use super::{Facts, Stream};
 
 /// What is wrong with a group that names a consumer twice.
