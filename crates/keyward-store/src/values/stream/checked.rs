@@ -54,7 +54,7 @@ impl Node {
         if found != [live, dead] || live + dead == 0 {
             return Err("a node of a stream with another number of entries than it says");
         }
-        Ok((Node::of(listpack), span))
+        Ok((Node::closed(listpack), span))
     }
 }
 

@@ -71,7 +71,8 @@ impl Body {
                 // Where nothing was removed the next node tells, and this one need not be read.
                 let next = self.nodes.next(place).map(|next| self.nodes.at(next).first);
                 let is_told = twig.dead == 0 && next.is_some_and(|next| next <= id);
-                is_told || twig.leaf.backward(twig.first).next().is_some_and(|last| last.id < id)
+                let last = || twig.leaf.backward(twig.first, StreamId::MAX).next();
+                is_told || last().is_some_and(|last| last.id < id)
             }
         }
     }
