@@ -68,7 +68,7 @@ pub fn write<W: Write>(value: Value<'_>, output: &mut Output<W>) -> io::Result<(
 fn write_stream<W: Write>(stream: &Stream, output: &mut Output<W>) -> io::Result<()> {
     output.stream_nodes(stream.node_count());
     for (id, listpack) in stream.nodes_from(0) {
-        output.stream_node((id.ms, id.seq), listpack)?;
+        output.stream_node((id.ms, id.seq), &listpack)?;
     }
     output.stream_facts(&facts_of(stream.facts()), stream.group_count())?;
     for (name, group) in stream.groups() {

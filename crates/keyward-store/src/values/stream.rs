@@ -1,17 +1,18 @@
 //! Streams: entries that come one behind the other, and groups that read them.
 //!
-//! Owns the representation: nodes of packed entries (`node`), full ones side by side
-//! (`bundle`), in a tree by their first ids (`tree`), and what is told of all of them. A node is what Redis has in its place, byte
-//! for byte, and new ones begin where Redis begins them: so approximate trims remove the
-//! same entries, and files and payloads have nodes as they are.
+//! Owns the representation: nodes of packed entries (`node`) in a tree by their first ids
+//! (`tree`), and what is told of all of them. Files and payloads have a node as Redis has
+//! it in its place, byte for byte, and new ones begin where Redis begins them: so approximate
+//! trims remove the same entries. In memory only nodes that change are such listpacks; full
+//! ones are stripped of what follows from the rest (`stripped`).
 //!
 //! Everything below the row is shared until it changes (copy-on-write), so that a copy of a
 //! stream takes no longer than a glance at it: a snapshot keeps one, COPY and the journal
 //! too.
 //!
-//! Estimate: an entry of five fields with values of ten bytes takes 9 + 5 * 12 bytes, and
-//! its part of its node's names, head and place some three: 72 bytes. That is a hundredth
-//! more than Redis takes, whose nodes are the same; pending entries take less (`group`).
+//! Estimate: an entry of five fields with values of ten bytes takes 4 + 5 * 11 bytes, and
+//! its part of its node's names, head, place and room to spare some five: 64 bytes. That is a
+//! tenth less than Redis takes; pending entries take less, too (`group`).
 //! A stream of one short entry takes 160 bytes for itself, 160 for the tree and some 64 for
 //! the node; Redis four kilobytes. Appending copies the entry twice and touches two shared
 //! counts.
@@ -21,7 +22,7 @@
 //! stays in its row.
 //! Not here: waiting for entries (`blocking`), what clients write (`commands::stream`).
 
-mod bundle;
+mod checked;
 pub mod group;
 pub mod id;
 pub mod id_map;
@@ -30,6 +31,7 @@ pub mod load;
 mod node;
 mod radix;
 pub mod range;
+mod stripped;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -45,6 +47,7 @@ use crate::values::footprint::{Footprint, HeapBytes};
 use crate::values::size_class::size_class;
 use group::Groups;
 use node::Node;
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 use tree::Tree;
@@ -128,10 +131,10 @@ impl Body {
     }
 
     /// The nodes as files have them: ids and listpacks, from one of this number on.
-    pub fn nodes_from(&self, number: usize) -> impl Iterator<Item = (StreamId, &[u8])> {
+    pub fn nodes_from(&self, number: usize) -> impl Iterator<Item = (StreamId, Cow<'_, [u8]>)> {
         let start = self.nodes.nth(number);
         let twigs = start.into_iter().flat_map(|place| self.nodes.from(place));
-        twigs.map(|twig| (twig.first, twig.leaf.bytes()))
+        twigs.map(|twig| (twig.first, twig.leaf.listpack()))
     }
 
     /// How many nodes a radix tree of the ids of nodes has, as Redis's has them.
@@ -164,18 +167,18 @@ impl Body {
             self.has_room(*place, bytes, most, limits) || self.begins_with(*place, id)
         });
         match room {
-            Some(place) if self.nodes.at(place).leaf.bytes().len() + most > node::BYTES_MAX => {
+            Some(place) if self.nodes.at(place).leaf.listpack_bytes() + most > node::BYTES_MAX => {
                 return Err(TooLong);
             }
             Some(place) => {
-                self.edit_node(place, |first, node| node.append(first, id, texts));
+                self.nodes.edit(place, |first, node| node.append(first, id, texts));
             }
             None => {
                 let mut node = Node::new(texts.clone());
                 node.append(id, id, texts);
+                self.close_last();
                 let is_new = self.nodes.insert(id, node);
                 assert!(is_new, "only the last node may begin with an id that is yet to come");
-                self.bundle();
             }
         }
         self.facts.length += 1;
@@ -187,10 +190,18 @@ impl Body {
         Ok(())
     }
 
+    /// Strips the last node, behind which another one comes.
+    fn close_last(&mut self) {
+        let Some(place) = self.nodes.last() else { return };
+        if let Some(stripped) = self.nodes.at(place).leaf.stripped() {
+            self.nodes.edit(place, |_, node| *node = stripped);
+        }
+    }
+
     /// Whether the node at a place takes another entry of so many bytes.
     fn has_room(&self, place: tree::Place, bytes: usize, most: usize, limits: &NodeLimits) -> bool {
         let twig = self.nodes.at(place);
-        let taken = twig.leaf.bytes().len();
+        let taken = twig.leaf.listpack_bytes();
         let bytes_max = match limits.bytes_max {
             0 => ENTRY_BYTES_MAX,
             max => max.min(ENTRY_BYTES_MAX),
@@ -214,7 +225,7 @@ impl Body {
         if twig.live + twig.dead == 1 {
             self.nodes.remove(place);
         } else {
-            self.edit_node(place, |_, node| node.take_last());
+            self.nodes.edit(place, |_, node| node.take_last());
         }
         self.facts = before;
     }
@@ -239,10 +250,9 @@ impl Body {
         let Some(place) = self.node_of(id) else { return false };
         let twig = self.nodes.at(place);
         if twig.live == 1 {
-            self.unbundle(place);
             self.nodes.remove(place);
         } else {
-            self.edit_node(place, |first, node| node.kill(first, id));
+            self.nodes.edit(place, |first, node| node.kill(first, id));
         }
         self.facts.length -= 1;
         self.facts.removed_id = self.facts.removed_id.max(id);

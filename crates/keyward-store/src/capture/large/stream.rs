@@ -77,7 +77,7 @@ impl StreamRest {
     fn nodes(&self, part: &mut OpenRow, first: usize, effort: usize) -> Next {
         let (start, mut number) = (part.bytes(), first);
         for (id, listpack) in self.stream.nodes_from(first) {
-            sure(part.output().stream_node((id.ms, id.seq), listpack));
+            sure(part.output().stream_node((id.ms, id.seq), &listpack));
             number += 1;
             if part.bytes() - start >= effort {
                 break;

@@ -1,7 +1,8 @@
 //! Listpacks: texts and numbers one behind the other, readable from both ends.
 //!
 //! Owns reading and writing single elements. The layout is Redis's own, byte for byte, so
-//! that a node goes into a file or a payload as it is.
+//! that a node goes into a file or a payload as it is. Elements are also read where nothing
+//! but their codes is there (`stripped`).
 //!
 //! ```text
 //! listpack = all bytes u32 | elements u16, 0xffff for many | element … | 0xff
@@ -21,86 +22,162 @@ use crate::values::packed::Item;
 
 /// Bytes before the first element.
 pub(super) const HEAD_BYTES: usize = 6;
+/// The largest number that is an element's only byte.
+pub(super) const BYTE_MAX: u8 = 0x7f;
 /// The last byte.
 pub(super) const END: u8 = 0xff;
 /// The count of a listpack that has more elements than it can say.
 const MANY: u16 = u16::MAX;
 const BACK_BYTES_MAX: usize = 5;
 
-/// The element at a place, and where the next one is.
-#[inline(always)]
-pub(super) fn read(bytes: &[u8], at: usize) -> (Item<'_>, usize) {
-    let first = bytes[at];
-    match first {
-        0x00..=0x7f => (Item::Int(i64::from(first)), at + 2),
-        0x80..=0xbf => {
-            let end = at + 1 + usize::from(first & 0x3f);
-            (Item::Bytes(&bytes[at + 1..end]), end + 1)
+/// Elements one behind the other, of a listpack or of a stripped node, whose elements are
+/// codes alone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Codes<'a> {
+    pub(super) bytes: &'a [u8],
+    /// One if a listpack's other parts are there, zero if not. A number, so that reading
+    /// adds it up and asks nothing.
+    wholes: usize,
+}
+
+impl<'a> Codes<'a> {
+    /// Those of a listpack.
+    #[inline]
+    pub(super) fn whole(listpack: &'a [u8]) -> Codes<'a> {
+        Codes { bytes: listpack, wholes: 1 }
+    }
+
+    /// Those of a stripped node.
+    #[inline]
+    pub(super) fn stripped(codes: &'a [u8]) -> Codes<'a> {
+        Codes { bytes: codes, wholes: 0 }
+    }
+
+    /// Whether only codes are there.
+    #[inline]
+    pub(super) fn is_stripped(self) -> bool {
+        self.wholes == 0
+    }
+
+    /// Where the first one is.
+    #[inline]
+    pub(super) fn start(self) -> usize {
+        HEAD_BYTES * self.wholes
+    }
+
+    /// Behind the last one.
+    #[inline]
+    pub(super) fn end(self) -> usize {
+        self.bytes.len() - self.wholes
+    }
+
+    /// How many there are that say how many stand before them, of an entry: one, or none if
+    /// the node is stripped.
+    #[inline]
+    pub(super) fn per_entry(self) -> usize {
+        self.wholes
+    }
+
+    /// The element at a place, and where the next one is.
+    #[inline(always)]
+    pub(super) fn read(self, at: usize) -> (Item<'a>, usize) {
+        let Codes { bytes, wholes } = self;
+        let first = bytes[at];
+        match first {
+            0x00..=0x7f => (Item::Int(i64::from(first)), at + 1 + wholes),
+            0x80..=0xbf => {
+                let end = at + 1 + usize::from(first & 0x3f);
+                (Item::Bytes(&bytes[at + 1..end]), end + wholes)
+            }
+            0xc0..=0xdf => {
+                let number = u16::from_be_bytes([first << 3, 0]) | u16::from(bytes[at + 1]) << 3;
+                (Item::Int(i64::from(number.cast_signed() >> 3)), at + 2 + wholes)
+            }
+            _ => self.read_long(at),
         }
-        0xc0..=0xdf => {
-            let number = u16::from_be_bytes([first << 3, 0]) | u16::from(bytes[at + 1]) << 3;
-            (Item::Int(i64::from(number.cast_signed() >> 3)), at + 3)
+    }
+
+    fn read_long(self, at: usize) -> (Item<'a>, usize) {
+        let Codes { bytes, wholes } = self;
+        let text = |start: usize, length: usize| {
+            let end = start + length;
+            (Item::Bytes(&bytes[start..end]), end + wholes * back_bytes(end - at))
+        };
+        let number = |width: usize| {
+            let mut wide = [0; 8];
+            wide[8 - width..].copy_from_slice(&bytes[at + 1..at + 1 + width]);
+            // Shifting back down repeats the sign.
+            (Item::Int(i64::from_le_bytes(wide) >> (64 - 8 * width)), at + 1 + width + wholes)
+        };
+        match bytes[at] {
+            first @ 0xe0..=0xef => {
+                text(at + 2, usize::from(first & 0x0f) << 8 | usize::from(bytes[at + 1]))
+            }
+            0xf0 => {
+                let length = bytes[at + 1..].first_chunk().expect("a length is whole");
+                text(at + 5, u32::from_le_bytes(*length) as usize)
+            }
+            0xf1 => number(2),
+            0xf2 => number(3),
+            0xf3 => number(4),
+            _ => number(8),
         }
-        _ => read_long(bytes, at),
     }
-}
 
-fn read_long(bytes: &[u8], at: usize) -> (Item<'_>, usize) {
-    let text = |start: usize, length: usize| {
-        let end = start + length;
-        (Item::Bytes(&bytes[start..end]), end + back_bytes(end - at))
-    };
-    let number = |width: usize| {
-        let mut wide = [0; 8];
-        wide[8 - width..].copy_from_slice(&bytes[at + 1..at + 1 + width]);
-        // Shifting back down repeats the sign.
-        (Item::Int(i64::from_le_bytes(wide) >> (64 - 8 * width)), at + 2 + width)
-    };
-    match bytes[at] {
-        first @ 0xe0..=0xef => {
-            text(at + 2, usize::from(first & 0x0f) << 8 | usize::from(bytes[at + 1]))
+    /// Where the element behind the one at a place is.
+    #[inline(always)]
+    pub(super) fn skip(self, at: usize) -> usize {
+        match self.bytes[at] {
+            0x00..=0x7f => at + 1 + self.wholes,
+            first @ 0x80..=0xbf => at + 1 + usize::from(first & 0x3f) + self.wholes,
+            0xc0..=0xdf => at + 2 + self.wholes,
+            _ => self.read_long(at).1,
         }
-        0xf0 => {
-            let length = bytes[at + 1..].first_chunk().expect("a length is whole");
-            text(at + 5, u32::from_le_bytes(*length) as usize)
+    }
+
+    /// Where the element behind so many from a place on is.
+    #[inline]
+    pub(super) fn skip_many(self, mut at: usize, count: usize) -> usize {
+        for _ in 0..count {
+            at = self.skip(at);
         }
-        0xf1 => number(2),
-        0xf2 => number(3),
-        0xf3 => number(4),
-        _ => number(8),
+        at
+    }
+
+    /// The number at a place, and where the next element is.
+    #[inline(always)]
+    pub(super) fn number(self, at: usize) -> (i64, usize) {
+        match self.read(at) {
+            (Item::Int(number), next) => (number, next),
+            (Item::Bytes(_), _) => unreachable!("nodes are checked when they are loaded"),
+        }
+    }
+
+    /// Appends so many elements from a place on, without what stands behind their codes;
+    /// answers where the next one is.
+    pub(super) fn strip_to(self, out: &mut Vec<u8>, mut at: usize, count: usize) -> usize {
+        for _ in 0..count {
+            let end = Codes { wholes: 0, ..self }.skip(at);
+            out.extend_from_slice(&self.bytes[at..end]);
+            at = end + self.wholes * back_bytes(end - at);
+        }
+        at
+    }
+
+    /// Appends so many elements from a place on as a listpack has them; answers where the
+    /// next one is.
+    pub(super) fn complete_to(self, out: &mut Vec<u8>, mut at: usize, count: usize) -> usize {
+        for _ in 0..count {
+            let end = Codes { wholes: 0, ..self }.skip(at);
+            out.extend_from_slice(&self.bytes[at..end]);
+            push_back(out, end - at);
+            at = end + self.wholes * back_bytes(end - at);
+        }
+        at
     }
 }
 
-/// Where the element behind the one at a place is.
-#[inline(always)]
-pub(super) fn skip(bytes: &[u8], at: usize) -> usize {
-    match bytes[at] {
-        0x00..=0x7f => at + 2,
-        first @ 0x80..=0xbf => at + 2 + usize::from(first & 0x3f),
-        0xc0..=0xdf => at + 3,
-        _ => read_long(bytes, at).1,
-    }
-}
-
-/// Where the element behind so many from a place on is.
-#[inline]
-pub(super) fn skip_many(bytes: &[u8], mut at: usize, count: usize) -> usize {
-    for _ in 0..count {
-        at = skip(bytes, at);
-    }
-    at
-}
-
-/// The number at a place, and where the next element is.
-#[inline(always)]
-pub(super) fn number(bytes: &[u8], at: usize) -> (i64, usize) {
-    match read(bytes, at) {
-        (Item::Int(number), next) => (number, next),
-        (Item::Bytes(_), _) => unreachable!("nodes are checked when they are loaded"),
-    }
-}
-
-/// Where the element before a place begins.
+/// Where the element before a place of a listpack begins.
 #[inline]
 pub(super) fn back(bytes: &[u8], end: usize) -> usize {
     let (mut at, mut length, mut shift) = (end, 0, 0);
@@ -137,9 +214,6 @@ pub(super) fn push(out: &mut Vec<u8>, item: Item<'_>) {
             match text.len() {
                 length @ 0..=63 => {
                     out.push(0x80 | length as u8);
-                    out.extend_from_slice(text);
-                    out.push(length as u8 + 1);
-                    return;
                 }
                 length @ 64..=4095 => {
                     out.extend_from_slice(&(0xe000 | length as u16).to_be_bytes());
@@ -185,7 +259,11 @@ pub(super) fn number_code(number: i64) -> ([u8; NUMBER_BYTES_MAX], usize) {
     (code, end + 1)
 }
 
+#[inline]
 fn push_back(out: &mut Vec<u8>, code_bytes: usize) {
+    if back_bytes(code_bytes) == 1 {
+        return out.push(code_bytes as u8);
+    }
     let mut room = [0; BACK_BYTES_MAX];
     let width = back_bytes(code_bytes);
     let mut left = code_bytes;
@@ -219,17 +297,18 @@ mod tests {
     /// A listpack's elements, forwards and backwards.
     fn both_ways(bytes: &[u8]) -> [Vec<Vec<u8>>; 2] {
         let owned = |item: Item<'_>| item.text().as_bytes().to_vec();
+        let codes = Codes::whole(bytes);
         let (mut forward, mut at) = (Vec::new(), 0);
         while at < bytes.len() {
-            let (item, next) = read(bytes, at);
-            assert_eq!(skip(bytes, at), next);
+            let (item, next) = codes.read(at);
+            assert_eq!(codes.skip(at), next);
             forward.push(owned(item));
             at = next;
         }
         let (mut backward, mut end) = (Vec::new(), bytes.len());
         while end > 0 {
             end = back(bytes, end);
-            backward.push(owned(read(bytes, end).0));
+            backward.push(owned(codes.read(end).0));
         }
         backward.reverse();
         [forward, backward]
@@ -249,6 +328,24 @@ mod tests {
         }
         let [forward, backward] = both_ways(&out);
         assert!(forward == expected && backward == expected);
+        check_stripped(&out, &expected);
+    }
+
+    /// Elements that are stripped are read alike, and are what they were when completed.
+    fn check_stripped(bytes: &[u8], expected: &[Vec<u8>]) {
+        let (mut stripped, mut completed) = (Vec::new(), Vec::new());
+        assert_eq!(Codes::whole(bytes).strip_to(&mut stripped, 0, expected.len()), bytes.len());
+        let codes = Codes::stripped(&stripped);
+        let mut at = 0;
+        for text in expected {
+            let (item, next) = codes.read(at);
+            assert_eq!(item.text().as_bytes(), text);
+            assert_eq!(codes.skip(at), next);
+            at = next;
+        }
+        assert_eq!(at, stripped.len());
+        assert_eq!(codes.complete_to(&mut completed, 0, expected.len()), at);
+        assert!(completed == bytes);
     }
 
     proptest! {
@@ -261,6 +358,7 @@ mod tests {
             let [forward, backward] = both_ways(&out);
             prop_assert_eq!(&forward, &texts);
             prop_assert_eq!(&backward, &texts);
+            check_stripped(&out, &texts);
         }
     }
 }

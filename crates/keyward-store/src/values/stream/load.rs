@@ -4,9 +4,10 @@
 //! trust. Nodes and pending entries may come in any order.
 //! Not here: the bytes of files (`keyward-rdb`).
 
+use super::checked::Damage;
 use super::group::{ConsumerNumber, EntriesRead, Group, Pending};
 use super::id::StreamId;
-use super::node::{Damage, Node};
+use super::node::Node;
 use super::{Facts, Stream};
 
 /// What is wrong with a group that names a consumer twice.
@@ -33,9 +34,7 @@ impl StreamLoad {
         let (node, span) = Node::checked(id, listpack)?;
         self.length += node.counts()[0] as u64;
         self.spans.extend(span.map(|span| (id, span)));
-        let body = &mut self.stream.content.body;
-        let is_new = body.nodes.insert(id, node);
-        body.bundle();
+        let is_new = self.stream.content.body.nodes.insert(id, node);
         if is_new { Ok(()) } else { Err("two nodes of a stream with the same id") }
     }
 

@@ -12,53 +12,52 @@
 //! that was removed stays, with a flag, until its node goes. The last element of an entry
 //! is how many there are before it, for reading backwards.
 //!
+//! A node to which no more entries come is kept without what follows from the rest, and is
+//! read as it is (`stripped`); what is here reads both forms, and changes listpacks.
+//!
 //! Estimate, per entry whose fields are those of its node: 9 bytes, and 2 for each value
-//! beside its text; as a field's name is there once for a hundred entries.
+//! beside its text; as a field's name is there once for a hundred entries. Of these 4, and 1
+//! for each value, in a stripped node.
 //!
 //! Invariants: the ids of live entries rise; a node has at most `BYTES_MAX` bytes, and at
 //! least one entry. It may have no live one left: a trim by id stops at the first entry
 //! that is not before the id, be it a removed one, and leaves its node (as in Redis).
 //! Not here: which node an entry goes to (`stream`), where nodes are (`tree`).
 
-use super::bundle::Part;
 use super::id::StreamId;
-use super::listpack::{self, HEAD_BYTES, back, number, read, skip_many};
+use super::listpack::{self, Codes, HEAD_BYTES, back};
 use super::tree::Leaf;
 use crate::values::footprint::HeapBytes;
 use crate::values::packed::Item;
 use crate::values::size_class::size_class;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// The most bytes that a node takes.
 pub(super) const BYTES_MAX: usize = 1 << 30;
 
-const DEAD: u8 = 1;
-const SAME_FIELDS: u8 = 2;
+pub(super) const DEAD: u8 = 1;
+pub(super) const SAME_FIELDS: u8 = 2;
 
 /// Elements of an entry besides those of its fields, the last one aside.
-const FIXED_ELEMENTS: usize = 3;
+pub(super) const FIXED_ELEMENTS: usize = 3;
 
 /// Some entries.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    listpack: Listpack,
-}
-
-#[derive(Debug, Clone)]
-enum Listpack {
-    /// By itself, in room of the allocator's next class.
-    Own(Vec<u8>),
-    /// Beside others.
-    Bundled(Part),
+    /// The listpack, or what is left of it, in room of the allocator's next class.
+    pub(super) bytes: Vec<u8>,
+    /// How long the listpack is, of a stripped node.
+    pub(super) listpack_bytes: Option<NonZeroU32>,
 }
 
 /// What stands before the entries of a node.
 #[derive(Debug, Clone, Copy)]
-struct Head {
+pub(super) struct Head {
     live: usize,
-    dead: usize,
+    pub(super) dead: usize,
     /// How many fields most entries have.
-    fields: usize,
+    pub(super) fields: usize,
     /// Where the numbers of entries end.
     counts_end: usize,
     /// Where the names of the fields begin.
@@ -67,10 +66,10 @@ struct Head {
 
 impl Head {
     #[inline]
-    fn of(bytes: &[u8]) -> Head {
-        let (live, at) = number(bytes, HEAD_BYTES);
-        let (dead, counts_end) = number(bytes, at);
-        let (fields, names_at) = number(bytes, counts_end);
+    pub(super) fn of(codes: Codes<'_>) -> Head {
+        let (live, at) = codes.number(codes.start());
+        let (dead, counts_end) = codes.number(at);
+        let (fields, names_at) = codes.number(counts_end);
         Head {
             live: live as usize,
             dead: dead as usize,
@@ -82,8 +81,13 @@ impl Head {
 
     /// Where the first entry is.
     #[inline]
-    fn entries_at(&self, bytes: &[u8]) -> usize {
-        skip_many(bytes, self.names_at, self.fields + 1)
+    fn entries_at(&self, codes: Codes<'_>) -> usize {
+        codes.skip_many(self.names_at, self.fields + 1)
+    }
+
+    /// How many elements stand before the first entry.
+    pub(super) fn elements(&self) -> usize {
+        3 + self.fields + 1
     }
 }
 
@@ -92,7 +96,7 @@ impl Head {
 pub struct Entry<'a> {
     /// Its id.
     pub id: StreamId,
-    bytes: &'a [u8],
+    codes: Codes<'a>,
     flags: u8,
     fields: usize,
     /// Where it begins.
@@ -105,10 +109,11 @@ pub struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     #[inline]
-    fn read(bytes: &'a [u8], head: &Head, node: StreamId, at: usize) -> Entry<'a> {
-        let flags = bytes[at];
-        let (ms, next) = number(bytes, at + 2);
-        let (seq, next) = number(bytes, next);
+    pub(super) fn read(codes: Codes<'a>, head: &Head, node: StreamId, at: usize) -> Entry<'a> {
+        let (flags, next) = codes.number(at);
+        let flags = flags as u8;
+        let (ms, next) = codes.number(next);
+        let (seq, next) = codes.number(next);
         let id = StreamId {
             ms: node.ms.wrapping_add(ms.cast_unsigned()),
             seq: node.seq.wrapping_add(seq.cast_unsigned()),
@@ -116,10 +121,10 @@ impl<'a> Entry<'a> {
         let (fields, values_at) = if flags & SAME_FIELDS != 0 {
             (head.fields, next)
         } else {
-            let (fields, next) = number(bytes, next);
+            let (fields, next) = codes.number(next);
             (fields as usize, next)
         };
-        Entry { id, bytes, flags, fields, at, names_at: head.names_at, values_at }
+        Entry { id, codes, flags, fields, at, names_at: head.names_at, values_at }
     }
 
     /// How many fields it has.
@@ -142,11 +147,18 @@ impl<'a> Entry<'a> {
     pub fn pairs(&self) -> Pairs<'a> {
         let has_own = self.flags & SAME_FIELDS == 0;
         Pairs {
-            bytes: self.bytes,
+            codes: self.codes,
             names_at: if has_own { None } else { Some(self.names_at) },
             values_at: self.values_at,
             left: self.fields,
         }
+    }
+
+    /// How many elements it has, that aside which says it.
+    #[inline]
+    pub(super) fn elements(&self) -> usize {
+        let has_own = self.flags & SAME_FIELDS == 0;
+        FIXED_ELEMENTS + if has_own { 1 + self.fields * 2 } else { self.fields }
     }
 
     /// Where the next entry is.
@@ -154,14 +166,14 @@ impl<'a> Entry<'a> {
     fn end(&self) -> usize {
         let has_own = self.flags & SAME_FIELDS == 0;
         let elements = if has_own { self.fields * 2 } else { self.fields };
-        skip_many(self.bytes, self.values_at, elements + 1)
+        self.codes.skip_many(self.values_at, elements + self.codes.per_entry())
     }
 }
 
 /// The fields of an entry.
 #[derive(Debug, Clone)]
 pub struct Pairs<'a> {
-    bytes: &'a [u8],
+    codes: Codes<'a>,
     names_at: Option<usize>,
     values_at: usize,
     left: usize,
@@ -175,17 +187,17 @@ impl<'a> Iterator for Pairs<'a> {
         self.left = self.left.checked_sub(1)?;
         let name = match &mut self.names_at {
             Some(at) => {
-                let (name, next) = read(self.bytes, *at);
+                let (name, next) = self.codes.read(*at);
                 *at = next;
                 name
             }
             None => {
-                let (name, next) = read(self.bytes, self.values_at);
+                let (name, next) = self.codes.read(self.values_at);
                 self.values_at = next;
                 name
             }
         };
-        let (value, next) = read(self.bytes, self.values_at);
+        let (value, next) = self.codes.read(self.values_at);
         self.values_at = next;
         Some((name, value))
     }
@@ -198,7 +210,7 @@ impl<'a> Iterator for Pairs<'a> {
 /// The entries of a node in order, dead ones too.
 #[derive(Debug, Clone)]
 pub(super) struct Forward<'a> {
-    bytes: &'a [u8],
+    codes: Codes<'a>,
     head: Head,
     id: StreamId,
     at: usize,
@@ -209,10 +221,10 @@ impl<'a> Iterator for Forward<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Entry<'a>> {
-        if self.at + 1 >= self.bytes.len() {
+        if self.at >= self.codes.end() {
             return None;
         }
-        let entry = Entry::read(self.bytes, &self.head, self.id, self.at);
+        let entry = Entry::read(self.codes, &self.head, self.id, self.at);
         self.at = entry.end();
         Some(entry)
     }
@@ -221,11 +233,19 @@ impl<'a> Iterator for Forward<'a> {
 /// The entries of a node, the last one first, dead ones too.
 #[derive(Debug, Clone)]
 pub(super) struct Backward<'a> {
-    bytes: &'a [u8],
+    codes: Codes<'a>,
     head: Head,
     id: StreamId,
-    /// Behind the last element of the next one.
-    end: usize,
+    left: Left,
+}
+
+/// What is yet to be read backwards.
+#[derive(Debug, Clone)]
+enum Left {
+    /// What lies before a place of a listpack.
+    Before(usize),
+    /// Entries at these places of a stripped node, which are found from its start.
+    At(Vec<u32>),
 }
 
 impl<'a> Iterator for Backward<'a> {
@@ -233,23 +253,28 @@ impl<'a> Iterator for Backward<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Entry<'a>> {
-        let at = entry_before(self.bytes, self.end)?;
-        self.end = at;
-        Some(Entry::read(self.bytes, &self.head, self.id, at))
+        let at = match &mut self.left {
+            Left::Before(end) => {
+                *end = entry_before(self.codes, *end)?;
+                *end
+            }
+            Left::At(places) => places.pop()? as usize,
+        };
+        Some(Entry::read(self.codes, &self.head, self.id, at))
     }
 }
 
-/// Where the entry begins that ends at a place.
+/// Where the entry begins that ends at a place of a listpack.
 #[inline]
-fn entry_before(bytes: &[u8], end: usize) -> Option<usize> {
-    let mut at = back(bytes, end);
-    let (elements, _) = number(bytes, at);
+fn entry_before(codes: Codes<'_>, end: usize) -> Option<usize> {
+    let mut at = back(codes.bytes, end);
+    let (elements, _) = codes.number(at);
     if elements == 0 {
         // What stands before the entries ends with a zero.
         return None;
     }
     for _ in 0..elements {
-        at = back(bytes, at);
+        at = back(codes.bytes, at);
     }
     Some(at)
 }
@@ -276,93 +301,82 @@ impl Node {
         Node::of(&listpack)
     }
 
-    fn of(listpack: &[u8]) -> Node {
-        Node { listpack: Listpack::Own(listpack.to_vec()) }
+    /// A node of a listpack that was checked.
+    pub(super) fn of(listpack: &[u8]) -> Node {
+        Node { bytes: listpack.to_vec(), listpack_bytes: None }
     }
 
-    /// A node whose listpack lies beside others.
-    pub(super) fn bundled(part: Part) -> Node {
-        Node { listpack: Listpack::Bundled(part) }
-    }
-
-    /// Where its listpack lies beside others, if it does.
+    /// What it has, to be read.
     #[inline]
-    pub(super) fn part(&self) -> Option<&Part> {
-        match &self.listpack {
-            Listpack::Own(_) => None,
-            Listpack::Bundled(part) => Some(part),
-        }
-    }
-
-    /// The same, its listpack by itself.
-    pub(super) fn unbundled(&self) -> Node {
-        Node::of(self.bytes())
-    }
-
-    /// The listpack.
-    #[inline]
-    pub(super) fn bytes(&self) -> &[u8] {
-        match &self.listpack {
-            Listpack::Own(bytes) => bytes,
-            Listpack::Bundled(part) => part.bytes(),
-        }
-    }
-
-    /// The listpack, for changing it: by itself from now on.
-    #[inline]
-    fn bytes_mut(&mut self) -> &mut Vec<u8> {
-        if let Listpack::Bundled(part) = &self.listpack {
-            self.listpack = Listpack::Own(part.bytes().to_vec());
-        }
-        match &mut self.listpack {
-            Listpack::Own(bytes) => bytes,
-            Listpack::Bundled(_) => unreachable!("it is by itself"),
+    pub(super) fn codes(&self) -> Codes<'_> {
+        match self.listpack_bytes {
+            None => Codes::whole(&self.bytes),
+            Some(_) => Codes::stripped(&self.bytes),
         }
     }
 
     /// Puts bytes in the place of others, and moves what follows.
     fn replace(&mut self, range: Range<usize>, with: &[u8]) {
-        let bytes = self.bytes_mut();
         if range.len() == with.len() {
-            return bytes[range].copy_from_slice(with);
+            return self.bytes[range].copy_from_slice(with);
         }
-        make_room(bytes, (bytes.len() + with.len()).saturating_sub(range.len()));
-        bytes.splice(range, with.iter().copied());
+        self.make_room((self.bytes.len() + with.len()).saturating_sub(range.len()));
+        self.bytes.splice(range, with.iter().copied());
+    }
+
+    /// Makes room for so many bytes in all.
+    fn make_room(&mut self, bytes: usize) {
+        assert!(bytes <= BYTES_MAX, "callers give up before a node gets this long");
+        if bytes > self.bytes.capacity() {
+            self.bytes.reserve_exact(size_class(bytes) - self.bytes.len());
+        }
     }
 
     /// How many entries there are, live and dead.
     pub(super) fn counts(&self) -> [usize; 2] {
-        let Head { live, dead, .. } = Head::of(self.bytes());
+        let Head { live, dead, .. } = Head::of(self.codes());
         [live, dead]
     }
 
     /// The entries in order, dead ones too. `id` is the node's own.
     #[inline]
     pub(super) fn forward(&self, id: StreamId) -> Forward<'_> {
-        let bytes = self.bytes();
-        let head = Head::of(bytes);
-        Forward { bytes, head, id, at: head.entries_at(bytes) }
+        let codes = self.codes();
+        let head = Head::of(codes);
+        Forward { codes, head, id, at: head.entries_at(codes) }
     }
 
-    /// The entries in order from the first one behind which no live one lies before an id:
-    /// found from the end, for who reads what came last.
+    /// The entries in order, at least from the first one behind which no live one lies before
+    /// an id: found from the end, for who reads what came last.
     pub(super) fn forward_from(&self, node: StreamId, id: StreamId) -> Forward<'_> {
-        let mut before = self.backward(node);
-        let mut start = before.end;
+        let codes = self.codes();
+        if codes.is_stripped() {
+            return self.forward(node);
+        }
+        let mut before = self.backward(node, StreamId::MAX);
+        let mut start = codes.end();
         for entry in before.by_ref() {
             if !entry.is_dead() && entry.id < id {
                 break;
             }
             start = entry.at;
         }
-        Forward { bytes: before.bytes, head: before.head, id: node, at: start }
+        Forward { codes, head: before.head, id: node, at: start }
     }
 
-    /// The entries, the last one first, dead ones too.
+    /// The entries, the last one first, dead ones too. Of those behind `last` live ones may be
+    /// left out.
     #[inline]
-    pub(super) fn backward(&self, id: StreamId) -> Backward<'_> {
-        let bytes = self.bytes();
-        Backward { bytes, head: Head::of(bytes), id, end: bytes.len() - 1 }
+    pub(super) fn backward(&self, id: StreamId, last: StreamId) -> Backward<'_> {
+        let codes = self.codes();
+        let left = match codes.is_stripped() {
+            false => Left::Before(codes.end()),
+            true => {
+                let entries = self.forward(id).take_while(|entry| entry.id <= last);
+                Left::At(entries.map(|entry| entry.at as u32).collect())
+            }
+        };
+        Backward { codes, head: Head::of(codes), id, left }
     }
 
     /// Adds an entry behind all others: names and values in turn.
@@ -370,9 +384,10 @@ impl Node {
     /// # Panics
     /// If the node would be longer than `BYTES_MAX`.
     pub(super) fn append<'a>(&mut self, node: StreamId, id: StreamId, texts: impl Fields<'a>) {
-        let bytes = self.bytes();
-        let head = Head::of(bytes);
-        let is_same = has_fields(bytes, &head, texts.clone().step_by(2));
+        self.complete();
+        let codes = self.codes();
+        let head = Head::of(codes);
+        let is_same = has_fields(codes, &head, texts.clone().step_by(2));
         let (low, high) = texts.size_hint();
         let mut entry = Vec::with_capacity(ENTRY_BYTES_EXPECTED + 16 * high.unwrap_or(low));
         let flags = if is_same { SAME_FIELDS } else { 0 };
@@ -393,22 +408,21 @@ impl Node {
         }
         listpack::push_number(&mut entry, elements as i64);
         entry.push(listpack::END);
-        let bytes = self.bytes_mut();
-        make_room(bytes, bytes.len() + entry.len());
+        self.make_room(self.bytes.len() + entry.len());
         // In place of the end.
-        bytes.pop();
-        bytes.extend_from_slice(&entry);
+        self.bytes.pop();
+        self.bytes.extend_from_slice(&entry);
         self.set_counts(&head, [head.live + 1, head.dead]);
         self.finish(|before| before + elements + 1);
     }
 
     /// Takes the last entry out again, which is live. The node may be left without any.
     pub(super) fn take_last(&mut self) {
-        let bytes = self.bytes();
-        let head = Head::of(bytes);
-        let end = bytes.len() - 1;
-        let at = entry_before(bytes, end).expect("a node has entries");
-        let (elements, _) = number(bytes, back(bytes, end));
+        self.complete();
+        let codes = self.codes();
+        let (head, end) = (Head::of(codes), codes.end());
+        let at = entry_before(codes, end).expect("a node has entries");
+        let (elements, _) = codes.number(back(codes.bytes, end));
         self.replace(at..end, &[]);
         self.set_counts(&head, [head.live - 1, head.dead]);
         self.finish(|before| before - elements as usize - 1);
@@ -422,25 +436,36 @@ impl Node {
         mut is_wanted: impl FnMut(&Entry<'_>) -> bool,
     ) -> usize {
         let entries = self.forward(id).take_while(|entry| is_wanted(entry));
-        let places: Vec<usize> =
+        let mut places: Vec<usize> =
             entries.filter(|entry| !entry.is_dead()).map(|entry| entry.at).collect();
+        if places.is_empty() {
+            return 0;
+        }
+        if self.codes().is_stripped() {
+            // All entries are live: these are the first ones.
+            self.complete();
+            places = self.forward(id).take(places.len()).map(|entry| entry.at).collect();
+        }
         self.set_dead(&places);
         places.len()
     }
 
     /// Marks the live entry of an id as removed; whether there is one.
     pub(super) fn kill(&mut self, node: StreamId, id: StreamId) -> bool {
+        self.complete();
         let Some(at) = self.find(node, id).map(|entry| entry.at) else { return false };
         self.set_dead(&[at]);
         true
     }
 
     fn set_dead(&mut self, places: &[usize]) {
-        let bytes = self.bytes_mut();
         for at in places {
-            bytes[*at] |= DEAD;
+            // The lowest byte of a number stands first, behind the byte that says its form, if
+            // there is one.
+            let is_longer = self.bytes[*at] > listpack::BYTE_MAX;
+            self.bytes[at + usize::from(is_longer)] |= DEAD;
         }
-        let head = Head::of(self.bytes());
+        let head = Head::of(self.codes());
         self.set_counts(&head, [head.live - places.len(), head.dead + places.len()]);
         self.finish(|before| before);
     }
@@ -461,17 +486,9 @@ impl Node {
 
     /// Brings the head of the listpack up to date.
     fn finish(&mut self, elements: impl FnOnce(usize) -> usize) {
-        let bytes = self.bytes();
-        let head = listpack::head(bytes.len(), listpack::elements(bytes).map(elements));
-        self.bytes_mut()[..HEAD_BYTES].copy_from_slice(&head);
-    }
-}
-
-/// Makes room for a listpack of so many bytes in all.
-fn make_room(listpack: &mut Vec<u8>, bytes: usize) {
-    assert!(bytes <= BYTES_MAX, "callers give up before a node gets this long");
-    if bytes > listpack.capacity() {
-        listpack.reserve_exact(size_class(bytes) - listpack.len());
+        let elements = listpack::elements(&self.bytes).map(elements);
+        let head = listpack::head(self.bytes.len(), elements);
+        self.bytes[..HEAD_BYTES].copy_from_slice(&head);
     }
 }
 
@@ -480,13 +497,13 @@ const ENTRY_BYTES_EXPECTED: usize = 32;
 
 /// Whether these are the names of a node's fields.
 #[inline]
-fn has_fields<'a>(bytes: &[u8], head: &Head, names: impl Iterator<Item = &'a [u8]>) -> bool {
+fn has_fields<'a>(codes: Codes<'_>, head: &Head, names: impl Iterator<Item = &'a [u8]>) -> bool {
     let (mut at, mut left) = (head.names_at, head.fields);
     for name in names {
         if left == 0 {
             return false;
         }
-        let (known, next) = read(bytes, at);
+        let (known, next) = codes.read(at);
         let is_it = match known {
             Item::Bytes(known) => known == name,
             known => known == Item::of(name),
@@ -499,101 +516,9 @@ fn has_fields<'a>(bytes: &[u8], head: &Head, names: impl Iterator<Item = &'a [u8
     left == 0
 }
 
-/// What is wrong with a node that is loaded.
-pub(super) type Damage = &'static str;
-
-impl Node {
-    /// A node of a file, after a look at all of it: every entry is whole, and everything
-    /// that is told of it is true. Also the ids of its first and last live entry.
-    pub(super) fn checked(
-        id: StreamId,
-        listpack: &[u8],
-    ) -> Result<(Node, Option<[StreamId; 2]>), Damage> {
-        let mut elements = Elements { all: keyward_rdb::listpack(listpack)? };
-        if listpack.len() > BYTES_MAX {
-            return Err("a node of a stream that is longer than any");
-        }
-        let (live, dead) = (elements.count()?, elements.count()?);
-        let fields = elements.count()?;
-        elements.skip(fields)?;
-        if elements.number()? != 0 {
-            return Err("a node of a stream without an end of its names");
-        }
-        let mut found = [0, 0];
-        let mut span: Option<[StreamId; 2]> = None;
-        while let Some(flags) = elements.next_number()? {
-            let (ms, seq) = (elements.number()?, elements.number()?);
-            let id = StreamId {
-                ms: id.ms.wrapping_add(ms.cast_unsigned()),
-                seq: id.seq.wrapping_add(seq.cast_unsigned()),
-            };
-            let flags = u8::try_from(flags).ok().filter(|flags| *flags <= DEAD | SAME_FIELDS);
-            let flags = flags.ok_or("an entry of a stream with unknown flags")?;
-            let own = if flags & SAME_FIELDS != 0 { fields } else { 1 + 2 * elements.count()? };
-            let has_own_count = usize::from(flags & SAME_FIELDS == 0);
-            elements.skip(own - has_own_count)?;
-            if elements.count()? != FIXED_ELEMENTS + own {
-                return Err("an entry of a stream of another length than it says");
-            }
-            let is_dead = flags & DEAD != 0;
-            found[usize::from(is_dead)] += 1;
-            if !is_dead {
-                if span.is_some_and(|[_, last]| last >= id) {
-                    return Err("entries of a stream in disorder");
-                }
-                span = Some([span.map_or(id, |[first, _]| first), id]);
-            }
-        }
-        if found != [live, dead] || live + dead == 0 {
-            return Err("a node of a stream with another number of entries than it says");
-        }
-        Ok((Node::of(listpack), span))
-    }
-}
-
-/// The elements of a listpack that is looked at.
-struct Elements<I> {
-    all: I,
-}
-
-impl<'a, I: Iterator<Item = Result<keyward_rdb::Element<'a>, Damage>>> Elements<I> {
-    fn next_number(&mut self) -> Result<Option<i64>, Damage> {
-        match self.all.next().transpose()? {
-            Some(keyward_rdb::Element::Int(number)) => Ok(Some(number)),
-            Some(keyward_rdb::Element::Bytes(_)) => {
-                Err("a text where a number belongs in a stream")
-            }
-            None => Ok(None),
-        }
-    }
-
-    fn number(&mut self) -> Result<i64, Damage> {
-        self.next_number()?.ok_or(CUT_OFF)
-    }
-
-    /// A number of things that are all there: one that is longer than the longest node is
-    /// not looked for.
-    fn count(&mut self) -> Result<usize, Damage> {
-        let count = usize::try_from(self.number()?).ok().filter(|count| *count < BYTES_MAX);
-        count.ok_or("a number of entries or fields beyond any in a stream")
-    }
-
-    fn skip(&mut self, count: usize) -> Result<(), Damage> {
-        for _ in 0..count {
-            self.all.next().ok_or(CUT_OFF)??;
-        }
-        Ok(())
-    }
-}
-
-const CUT_OFF: Damage = "an entry of a stream that is cut off";
-
 impl HeapBytes for Node {
     fn heap_bytes(&self) -> usize {
-        match &self.listpack {
-            Listpack::Own(bytes) => size_class(bytes.capacity()),
-            Listpack::Bundled(part) => part.heap_bytes(),
-        }
+        size_class(self.bytes.capacity())
     }
 }
 
@@ -603,14 +528,8 @@ impl Leaf for Node {
     }
 
     fn moved(&self) -> Node {
-        match &self.listpack {
-            Listpack::Own(own) => {
-                let mut bytes = Vec::with_capacity(own.capacity());
-                bytes.extend_from_slice(own);
-                Node { listpack: Listpack::Own(bytes) }
-            }
-            // What lies beside others stays, on pages of its own.
-            Listpack::Bundled(_) => self.clone(),
-        }
+        let mut bytes = Vec::with_capacity(self.bytes.capacity());
+        bytes.extend_from_slice(&self.bytes);
+        Node { bytes, ..*self }
     }
 }

@@ -46,7 +46,7 @@ impl Body {
             Some(twig) if direction == Direction::Forward => {
                 Entries::Forward(twig.leaf.forward(twig.first))
             }
-            Some(twig) => Entries::Backward(twig.leaf.backward(twig.first)),
+            Some(twig) => Entries::Backward(twig.leaf.backward(twig.first, bounds[1])),
             None => Entries::Nothing,
         };
         Range { body: self, place, entries, bounds }
@@ -112,7 +112,7 @@ impl<'a> Iterator for Range<'a> {
                     }
                     self.place = nodes.previous(self.place?);
                     let twig = nodes.at(self.place?);
-                    self.entries = Entries::Backward(twig.leaf.backward(twig.first));
+                    self.entries = Entries::Backward(twig.leaf.backward(twig.first, last));
                 }
                 Entries::Nothing => return None,
             }

@@ -52,7 +52,7 @@ impl Body {
         self.facts.length -= removed;
         let gone = match stays {
             Some(Place::START) => Tree::default(),
-            stays => self.cut_before(stays),
+            stays => self.nodes.cut_before(stays),
         };
         if has_work && stays.is_some() {
             removed += self.trim_first_node(trim.bound);
@@ -71,7 +71,8 @@ impl Body {
                 // Where nothing was removed the next node tells, and this one need not be read.
                 let next = self.nodes.next(place).map(|next| self.nodes.at(next).first);
                 let is_told = twig.dead == 0 && next.is_some_and(|next| next <= id);
-                is_told || twig.leaf.backward(twig.first).next().is_some_and(|last| last.id < id)
+                let last = || twig.leaf.backward(twig.first, StreamId::MAX).next();
+                is_told || last().is_some_and(|last| last.id < id)
             }
         }
     }
@@ -79,7 +80,7 @@ impl Body {
     /// Removes entries within the first node, of which some stay.
     fn trim_first_node(&mut self, bound: Bound) -> u64 {
         let mut left = self.facts.length;
-        let removed = self.edit_node(Place::START, |first, node| {
+        let removed = self.nodes.edit(Place::START, |first, node| {
             node.kill_while(first, |entry| match bound {
                 Bound::Length(max) if left <= max => false,
                 Bound::Length(_) => {
