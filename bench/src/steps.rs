@@ -96,6 +96,10 @@ type    = "set"
 ttl     = "none"
 inverse = "fans:{member}"
 
+[key."crowd:{id:uint}"]
+type = "set"
+ttl  = "none"
+
 [key."lease:{id:uint}"]
 type = "string"
 ttl  = { given = true, max = "1d", default = "2h" }

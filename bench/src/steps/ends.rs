@@ -19,6 +19,19 @@ pub(super) fn parts() -> Vec<Part> {
             stage.call(&["SADD", "fans:2", "7"]);
             stage.call(&["RENAME", "fans:2", "fans:1"]);
         }),
+        ("RENAME of it to a key without mirrors", |stage, rows| {
+            stage.gain_fans(rows);
+            stage.call(&["RENAME", "fans:1", "crowd:1"]);
+        }),
+        ("COPY and MOVE of that", |stage, _| {
+            stage.call(&["COPY", "crowd:1", "crowd:2"]);
+            stage.call(&["MOVE", "crowd:1", "1"]);
+            stage.call(&["DEL", "crowd:2"]);
+        }),
+        ("MOVE of a mirrored set", |stage, rows| {
+            stage.gain_fans(rows);
+            stage.call(&["MOVE", "fans:1", "1"]);
+        }),
         ("growth of companions", |stage, rows| stage.lead(rows)),
         ("another end for their leader", |stage, _| {
             stage.call(&["PEXPIRE", "lease:1", "5000000"]);

@@ -7,6 +7,8 @@ use keyward_engine::{Coverage, SnapshotOptions};
 const BATCH: u64 = 100;
 /// Entries that are pending at most.
 const PENDING_MAX: u64 = 1_000_000;
+/// More milliseconds than entries are idle for.
+const LONG_MS: &str = "100000000";
 const FEED: &str = "feed:1";
 
 pub(super) fn parts() -> Vec<Part> {
@@ -17,8 +19,24 @@ pub(super) fn parts() -> Vec<Part> {
         }),
         ("a snapshot of it, entries coming and going", |stage, _| stage.save_amid_entries()),
         ("reads of two consumers", |stage, rows| stage.read(rows, &["ann", "bob"])),
+        ("XPENDING of what is idle, and nothing is", |stage, _| {
+            stage.call(&["XPENDING", FEED, "g", "IDLE", LONG_MS, "-", "+", "10"]);
+            stage.call(&["XPENDING", FEED, "g", "IDLE", LONG_MS, "-", "+", "10", "bob"]);
+        }),
+        ("XAUTOCLAIM, XSETID, XGROUP SETID, XINFO", |stage, _| {
+            stage.call(&["XAUTOCLAIM", FEED, "g", "bob", LONG_MS, "-"]);
+            stage.call(&["XAUTOCLAIM", FEED, "g", "bob", "0", "-"]);
+            stage.call(&["XSETID", FEED, "99999999999999-0"]);
+            stage.call(&["XGROUP", "SETID", FEED, "g", "$"]);
+            stage.call(&["XINFO", "STREAM", FEED]);
+            stage.call(&["XINFO", "STREAM", FEED, "FULL"]);
+        }),
         ("XGROUP DELCONSUMER of one", |stage, _| {
             stage.call(&["XGROUP", "DELCONSUMER", FEED, "g", "ann"]);
+            stage.call(&["XPENDING", FEED, "g"]);
+            stage.call(&["XPENDING", FEED, "g", "-", "+", "10"]);
+            stage.call(&["XAUTOCLAIM", FEED, "g", "bob", "0", "-"]);
+            stage.call(&["XINFO", "STREAM", FEED, "FULL"]);
         }),
         ("XGROUP DELCONSUMER of the only one", |stage, _| {
             stage.call(&["XGROUP", "DELCONSUMER", FEED, "g", "bob"]);

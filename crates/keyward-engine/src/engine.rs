@@ -568,6 +568,7 @@ impl Engine {
         self.shared.note_latency("expire-cycle", ns);
         self.after_unit(host);
         self.keys.reclaim.step(if is_sweeping { RECLAIM_PER_SWEEP } else { RECLAIM_PER_TICK });
+        self.keys.weed();
         self.keys.look_at_lists();
         let may_evict = self.shared.hold().is_none() && !self.shared.spares_memory();
         let is_evicting = may_evict && self.evict(host, Caller::default());
@@ -588,7 +589,7 @@ impl Engine {
         ends::release(&self.keys, &mut self.shared);
         is_sweeping
             || is_ending
-            || self.keys.reclaim.is_busy()
+            || self.keys.is_freeing()
             || is_evicting
             || is_planning
             || is_adopting
@@ -622,7 +623,7 @@ impl Engine {
         let is_ending = (self.keys.has_pending() || !self.shared.awaiting.is_empty())
             && !self.keys.is_following()
             && self.shared.pause.is_none();
-        let is_busy = self.keys.reclaim.is_busy() || self.shared.relief.is_underway;
+        let is_busy = self.keys.is_freeing() || self.shared.relief.is_underway;
         if is_busy || is_ending || is_planning || self.shared.is_bringing() {
             return Some(self.keys.now_ms());
         }

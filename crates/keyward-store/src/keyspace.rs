@@ -33,6 +33,7 @@ pub(crate) mod unopened;
 pub mod usage;
 pub mod victim;
 pub mod watch;
+mod weeding;
 pub mod whole;
 
 use crate::keyspace::effects::Effects;
@@ -42,6 +43,7 @@ use crate::tables::database::Database;
 use crate::tables::eviction::{MemoryLimit, Policy, Pools, Quotas, Standing};
 use crate::tables::reclaim::{Freeing, LazySettings, Reclaim};
 use crate::tables::table::{Found, Table};
+use crate::tables::weeding::Weeding;
 use crate::values::access::AccessClock;
 use crate::values::hasher::{DbIndex, Key, KeyHasher};
 use crate::values::index::Spot;
@@ -98,6 +100,8 @@ pub struct Keyspace {
     pub effects: Effects,
     /// What was removed and is not freed yet.
     pub reclaim: Reclaim,
+    /// Streams with entries that nobody sees any more.
+    weeding: Weeding,
     /// Which removals free lazily.
     pub lazy: LazySettings,
     /// Rows worth evicting, of each database.
@@ -182,6 +186,7 @@ impl Keyspace {
             changes: Changes::new(hasher),
             effects: Effects::default(),
             reclaim: Reclaim::default(),
+            weeding: Weeding::default(),
             lazy: LazySettings::default(),
             pools: (0..database_count).map(|_| Pools::default()).collect(),
             quotas: Quotas::default(),
@@ -596,6 +601,7 @@ impl Keyspace {
             None if self.journal.is_on() => self.journal.replaced(key, None),
             None => {}
         }
+        self.note_weeds(key, &row);
         self.place_row(key, row);
         self.notify(Event::new(Class::New, "new"), key);
         self.changes.ready(key.db(), key.bytes);

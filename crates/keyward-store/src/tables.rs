@@ -14,3 +14,4 @@ pub mod eviction;
 pub(crate) mod faulty;
 pub mod reclaim;
 pub mod table;
+pub(crate) mod weeding;

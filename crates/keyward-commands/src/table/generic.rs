@@ -430,9 +430,9 @@ rows! { generic_ids, Generic;
 
     WaitAof, "waitaof" {
         since: "7.2.0", arity: Exactly(4),
-        flags: [NoScript],
+        flags: [Blocking],
         acl: [Connection],
-        summary: "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the master and/or replicas.",
+        summary: "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.",
         complexity: "O(1)",
         tips: ["request_policy:all_shards", "response_policy:agg_min"],
         args: [integer("numlocal"), integer("numreplicas"), integer("timeout")],

@@ -136,7 +136,7 @@ impl Engine {
                 // What is no longer reachable goes before what still is.
                 Limit::Server(_) => {
                     let all = Region::of(0..self.keys.database_count());
-                    (all, self.keys.reclaim.step(FREED_PER_WORK) > 0)
+                    (all, self.keys.reclaim.step(FREED_PER_WORK) > 0 || self.keys.weed())
                 }
                 Limit::Keyspace(Share { db, tables, .. }) => {
                     (Region { dbs: *db..*db + 1, tables: tables.clone() }, false)

@@ -321,3 +321,39 @@ fn wait_counts_nobody_who_was_sent_a_snapshot_and_has_said_nothing_since() {
     assert_eq!(test.call(follower, "REPLCONF ACK 1000"), "");
     assert_eq!(test.call(client, "WAIT 1 0"), ":1\r\n");
 }
+
+#[test]
+fn waiting_amid_a_unit_leaves_it_whole_in_the_log() {
+    let log_of = |commands: &[&str]| {
+        let mut test = TestEngine::new(7);
+        test.engine.log_changes(true);
+        let client = test.engine.connect();
+        let mut log = Vec::new();
+        for command in commands {
+            let reply = test.call(client, command);
+            assert!(!reply.starts_with('-'), "{command}: {reply}");
+            test.engine.take_log(&mut log);
+        }
+        log.escape_ascii().to_string()
+    };
+    let plain = log_of(&["MULTI", "SET a 1", "SET b 2", "EXEC"]);
+    for wait in ["WAIT 0 0", "WAIT 1 0", "WAITAOF 0 0 0", "WAITAOF 0 2 0"] {
+        assert_eq!(log_of(&["MULTI", "SET a 1", wait, "SET b 2", "EXEC"]), plain, "{wait}");
+    }
+    let script = |calls: &str| {
+        let mut test = TestEngine::new(7);
+        test.engine.log_changes(true);
+        let client = test.engine.connect();
+        let (_, reply) = test.ask(client, &["EVAL", calls, "2", "a", "b"]);
+        let mut log = Vec::new();
+        test.engine.take_log(&mut log);
+        (reply.escape_ascii().to_string(), log.escape_ascii().to_string())
+    };
+    let (reply, log) = script(
+        "redis.call('SET', KEYS[1], '1')
+        local told = redis.call('WAITAOF', '0', '2', '0')
+        redis.call('SET', KEYS[2], '2')
+        return told",
+    );
+    assert_eq!((reply.as_str(), log), ("*2\\r\\n:0\\r\\n:0\\r\\n", plain));
+}

@@ -9,6 +9,7 @@ mod checks;
 mod clients;
 mod compressed_collections;
 mod compression;
+mod consumers_gone;
 mod dependents;
 mod derived_writes;
 mod effects;

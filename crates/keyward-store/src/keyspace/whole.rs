@@ -76,6 +76,7 @@ impl Keyspace {
             }
         });
         self.databases.swap(a, b);
+        self.weeding.swapped(a, b);
         self.void_survey(a);
         self.void_survey(b);
         let databases = &self.databases;

@@ -24,6 +24,7 @@ pub mod packed;
 pub mod packing;
 pub mod page;
 pub mod stand_ins;
+mod weed;
 
 pub use gather::GatherPlace;
 pub(crate) use gather::{COLLECTION_PART, PartMoved};

@@ -425,6 +425,17 @@ impl Stream {
         Some((removed, gone))
     }
 
+    /// Whether consumers that went have left something in the list of a group, which nobody sees.
+    pub(crate) fn has_weeds(&self) -> bool {
+        self.content.groups.as_ref().is_some_and(|groups| groups.have_weeds())
+    }
+
+    /// Takes what they have left out of so many leaves of a list; whether there is more.
+    pub(crate) fn weed(&mut self, leaves: usize) -> bool {
+        let groups = self.content.groups.as_mut().filter(|groups| groups.have_weeds());
+        groups.is_some_and(|groups| Arc::make_mut(groups).weed(leaves))
+    }
+
     /// Changes a group, with a look at the entries.
     pub fn edit_group<R>(
         &mut self,

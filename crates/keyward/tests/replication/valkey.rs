@@ -37,6 +37,25 @@ fn follows(primary: &Node, replica: &Node) {
 }
 
 #[test]
+fn waitaof_is_what_valkey_says_it_is() {
+    let sides = [Node::keyward(&[]), Node::valkey(&[])];
+    for command in
+        ["COMMAND INFO waitaof", "EVAL \"return redis.call('WAITAOF', '0', '3', '0')\" 0"]
+    {
+        let [own, valkey] = sides.each_ref().map(|side| side.call(command));
+        assert_eq!(own, valkey, "{command}");
+    }
+    for category in ["blocking", "connection", "slow", "fast", "dangerous", "keyspace"] {
+        let [own, valkey] = sides.each_ref().map(|side| {
+            let reply = side.call(&format!("ACL CAT {category}"));
+            let Frame::Array(names) = reply else { panic!("{category}: {reply:?}") };
+            names.contains(&Frame::Bulk(b"waitaof".to_vec()))
+        });
+        assert_eq!(own, valkey, "{category}");
+    }
+}
+
+#[test]
 fn a_keyward_follows_a_valkey() {
     follows(&Node::valkey(&[]), &Node::keyward(&[]));
     follows(&Node::valkey(&["--repl-diskless-sync", "no"]), &Node::keyward(&[]));

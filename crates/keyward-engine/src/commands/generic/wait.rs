@@ -64,8 +64,9 @@ fn timeout(argument: &[u8]) -> Result<u64, WireError> {
 
 /// The place in the stream that the client has got to.
 fn place(ctx: &mut Ctx<'_>) -> u64 {
-    // What is not in the stream yet was written by this client just now.
-    if !ctx.keys.effects.is_empty() {
+    // What is not in the stream yet was written by this client just now; amid a unit it stays
+    // with the rest of that.
+    if !ctx.keys.effects.is_empty() && !ctx.mode.is_atomic() {
         ctx.shared.feed_effects(ctx.keys);
         ctx.session.offset = ctx.shared.replication.offset();
     }

@@ -11,11 +11,14 @@ use keyward_commands::{Command, WireError};
 use keyward_resp::{Args, ReplyWriter};
 use keyward_store::keyspace::edit::Edit;
 use keyward_store::values::stream::{Body, ConsumerNumber, Group, Pending, Stream, StreamId};
+use std::collections::VecDeque;
 
 /// The most entries that XAUTOCLAIM may be asked for.
 const COUNT_MAX: i64 = i64::MAX / 16;
 /// For each entry that XAUTOCLAIM may claim it looks at so many.
 const LOOKS_PER_CLAIM: i64 = 10;
+/// Ids that it looks up at a time.
+const UPCOMING_MAX: usize = 64;
 
 /// Claiming entries of a group for a consumer.
 struct Claiming<'c> {
@@ -220,6 +223,24 @@ fn log(ctx: &mut Ctx<'_>, claiming: &Claiming<'_>) {
     }
 }
 
+/// The ids that XAUTOCLAIM comes to, looked up some at a time: what it does to one leaves the
+/// others where they are.
+#[derive(Default)]
+struct Upcoming {
+    ids: VecDeque<StreamId>,
+}
+
+impl Upcoming {
+    /// The next id, of an entry that is pending; from `behind` on if none has been looked up.
+    fn next(&mut self, group: &Group, behind: Option<StreamId>) -> Option<StreamId> {
+        if self.ids.is_empty() {
+            let entries = group.pending().from(behind?).take(UPCOMING_MAX);
+            self.ids.extend(entries.map(|(id, _)| id));
+        }
+        self.ids.pop_front()
+    }
+}
+
 pub(crate) fn xautoclaim(ctx: &mut Ctx<'_>) -> Outcome {
     let idle = args::integer_or(ctx.args.at(4), invalid_idle(ctx.command))?;
     let start = ids::range_start(ctx.args.at(5))?;
@@ -249,7 +270,8 @@ pub(crate) fn xautoclaim(ctx: &mut Ctx<'_>) -> Outcome {
     let mut reply = ReplyWriter::new(&mut entries, ctx.reply.protocol());
     stream.edit_group(name, |body, group| {
         let mut looks = count.saturating_mul(LOOKS_PER_CLAIM);
-        next = group.pending().from(start).next().map(|(id, _)| id);
+        let mut upcoming = Upcoming::default();
+        next = upcoming.next(group, Some(start));
         while let Some(id) = next
             && looks > 0
             && count > 0
@@ -267,8 +289,7 @@ pub(crate) fn xautoclaim(ctx: &mut Ctx<'_>) -> Outcome {
                 replied += 1;
                 count -= 1;
             }
-            let behind = id.next();
-            next = behind.and_then(|behind| Some(group.pending().from(behind).next()?.0));
+            next = upcoming.next(group, id.next());
         }
     });
     finish(stream, claiming.changed + u64::from(claiming.is_consumer_new));

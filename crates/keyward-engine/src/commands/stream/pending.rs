@@ -5,7 +5,7 @@ use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::{WireError, args};
 use keyward_resp::ReplyWriter;
 use keyward_store::keyspace::edit::Edit;
-use keyward_store::values::stream::{Group, Stream, StreamId};
+use keyward_store::values::stream::{Group, Pending, Stream, StreamId};
 
 pub(crate) fn xack(ctx: &mut Ctx<'_>) -> Outcome {
     let (key, name) = (ctx.key(1), ctx.args.at(2));
@@ -69,10 +69,10 @@ impl<'a> Listed<'a> {
         let [first, last] = self.bounds;
         let place = reply.defer();
         let mut listed = 0;
-        let mut list = |id: StreamId| -> bool {
-            let Some(pending) = group.pending().get(id).filter(|_| id <= last) else {
+        let mut list = |(id, pending): (StreamId, &Pending)| -> bool {
+            if id > last {
                 return false;
-            };
+            }
             let idle_ms = now_ms.saturating_sub(pending.delivered_ms);
             if self.idle_ms_min == 0 || idle_ms >= self.idle_ms_min {
                 listed += 1;
@@ -88,11 +88,13 @@ impl<'a> Listed<'a> {
             match consumer {
                 Some(consumer) => {
                     let ids = group.consumer(consumer).pending().from(first);
-                    ids.map(|(id, ())| id).take_while(|id| list(*id)).for_each(drop);
+                    let known = |id| Some((id, group.pending().get(id)?));
+                    let entries = ids.map_while(|(id, _)| known(id));
+                    entries.take_while(|entry| list(*entry)).for_each(drop);
                 }
                 None => {
-                    let ids = group.pending().from(first);
-                    ids.map(|(id, _)| id).take_while(|id| list(*id)).for_each(drop);
+                    let entries = group.pending().from(first);
+                    entries.take_while(|entry| list(*entry)).for_each(drop);
                 }
             }
         }

@@ -87,6 +87,10 @@ impl Edit<'_, Stream> {
         self.record();
         let (removed, gone) = self.collection_mut().remove_consumer(name, consumer)?;
         self.free(gone);
+        if self.has_weeds() {
+            let Place { key, ref mut space, .. } = self.place;
+            space.weeding.add(key);
+        }
         Some(removed)
     }
 

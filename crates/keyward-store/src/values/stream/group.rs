@@ -8,8 +8,13 @@
 //! in radix trees).
 //!
 //! Invariants: every pending entry is in the list of its group and in that of exactly one
-//! consumer, the one it names; consumers are in the order of their names.
+//! consumer, the one it names; consumers are in the order of their names. What names a consumer
+//! that is not there is not pending any more (`pending`).
 //! Not here: what a read does to a group (`commands::stream::group_read`).
+
+mod pending;
+
+pub use pending::PendingEntries;
 
 use super::id::StreamId;
 use super::id_map::IdMap;
@@ -77,7 +82,14 @@ pub struct Group {
     pub last_id: StreamId,
     /// How many entries of the stream were given, as far as that is known.
     pub entries_read: EntriesRead,
+    /// What is pending, and what consumers that went have left.
     pending: IdMap<Pending>,
+    /// How much they have left.
+    hidden: usize,
+    /// The numbers they had.
+    gone: Vec<u32>,
+    /// Nothing of it lies before this id.
+    weeded_to: StreamId,
     /// The places of consumers; some are free.
     consumers: Vec<Option<Arc<Consumer>>>,
     /// Their numbers, in the order of names.
@@ -90,11 +102,6 @@ impl Group {
     /// A group that has read up to an entry.
     pub fn new(last_id: StreamId, entries_read: EntriesRead) -> Group {
         Group { last_id, entries_read, ..Group::default() }
-    }
-
-    /// What is pending.
-    pub fn pending(&self) -> &IdMap<Pending> {
-        &self.pending
     }
 
     /// The consumers, in the order of their names.
@@ -130,8 +137,11 @@ impl Group {
         self.consumer_bytes += consumer.heap_bytes();
         let consumer = Some(Arc::new(consumer));
         // Numbers are taken again, and few groups have many consumers that went.
-        let free = match self.by_name.len() < self.consumers.len() {
-            true => self.consumers.iter().position(Option::is_none),
+        let free = match self.by_name.len() + self.gone.len() < self.consumers.len() {
+            true => {
+                let mut places = self.consumers.iter().zip(0..);
+                places.position(|(place, number)| place.is_none() && !self.gone.contains(&number))
+            }
             false => None,
         };
         let number = free.unwrap_or(self.consumers.len());
@@ -152,10 +162,7 @@ impl Group {
         let consumer = self.consumers.get_mut(number as usize).and_then(Option::take)?;
         self.consumer_bytes -= consumer.heap_bytes();
         let removed = consumer.pending.len();
-        let pending = match removed == self.pending.len() {
-            true => std::mem::take(&mut self.pending),
-            false => self.pending.remove_ordered(consumer.pending.iter().map(|(id, ())| id)),
-        };
+        let pending = self.part_with(number, &consumer.pending);
         let consumer_bytes = consumer.heap_bytes();
         let consumers = vec![Some(consumer)];
         Some((removed, Group { pending, consumers, consumer_bytes, ..Group::default() }))
@@ -184,10 +191,14 @@ impl Group {
 
     /// Gives an entry to a consumer, whoever has it.
     pub fn give(&mut self, id: StreamId, pending: Pending) {
-        match self.pending.get(id).map(|before| before.consumer) {
-            Some(owner) if owner == pending.consumer => {}
-            Some(owner) => {
-                self.edit_consumer(owner, |owner| owner.pending.remove(id));
+        let before = self.pending.get(id).map(|before| (before.consumer, self.is_shown(before)));
+        match before {
+            Some((owner, _)) if owner == pending.consumer => {}
+            Some((owner, is_shown)) => {
+                match is_shown {
+                    true => drop(self.edit_consumer(owner, |owner| owner.pending.remove(id))),
+                    false => self.uncover(1),
+                }
                 self.edit_consumer(pending.consumer, |new| new.pending.insert(id, ()));
             }
             None => {
@@ -201,6 +212,7 @@ impl Group {
 
     /// Takes an entry back, acknowledged or gone; answers what was known of it.
     pub fn take(&mut self, id: StreamId) -> Option<Pending> {
+        self.pending().get(id)?;
         let pending = self.pending.remove(id)?;
         self.edit_consumer(pending.consumer, |owner| owner.pending.remove(id));
         Some(pending)
@@ -233,8 +245,9 @@ impl Group {
 impl HeapBytes for Group {
     fn heap_bytes(&self) -> usize {
         let places = size_class(self.consumers.capacity() * size_of::<Option<Arc<Consumer>>>());
-        let order = size_class(self.by_name.capacity() * size_of::<u32>());
-        self.pending.heap_bytes() + places + order + self.consumer_bytes
+        let numbers = [&self.by_name, &self.gone];
+        let numbers = numbers.map(|list| size_class(list.capacity() * size_of::<u32>()));
+        self.pending.heap_bytes() + places + numbers.iter().sum::<usize>() + self.consumer_bytes
     }
 }
 
@@ -313,6 +326,23 @@ impl Groups {
             self.bytes = 0;
         }
         shed
+    }
+
+    /// Whether consumers that went have left something in the list of a group.
+    pub(super) fn have_weeds(&self) -> bool {
+        self.groups.iter().any(|(_, group)| group.has_weeds())
+    }
+
+    /// Takes what they have left out of so many leaves of such a list; whether there is more.
+    pub(super) fn weed(&mut self, leaves: usize) -> bool {
+        let Some(at) = self.groups.iter().position(|(_, group)| group.has_weeds()) else {
+            return false;
+        };
+        let before = self.groups[at].1.heap_bytes();
+        let group = Arc::make_mut(&mut self.groups[at].1);
+        group.weed(leaves);
+        self.bytes = self.bytes - before + group.heap_bytes();
+        self.have_weeds()
     }
 
     /// Moves pending entries of the group of this number.

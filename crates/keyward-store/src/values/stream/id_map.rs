@@ -174,6 +174,36 @@ impl<V: Clone> IdMap<V> {
         IdMap { tree, len: 0 }
     }
 
+    /// Takes out what is not to stay, of so many leaves from that of an id on; returns how much
+    /// that was, and the id to go on from, none at the end.
+    pub(super) fn weed(
+        &mut self,
+        from: StreamId,
+        leaves: usize,
+        stays: impl Fn(&V) -> bool,
+    ) -> (usize, Option<StreamId>) {
+        let before = self.len;
+        let mut place = self.tree.seek(from).or_else(|| self.tree.first());
+        for _ in 0..leaves {
+            let Some(at) = place else { break };
+            let behind = self.tree.next(at).map(|next| self.tree.at(next).first);
+            let entries = &self.tree.at(at).leaf.entries;
+            let (count, left) =
+                (entries.len(), entries.iter().filter(|(_, value)| stays(value)).count());
+            if left == 0 {
+                self.tree.remove(at);
+            } else if left < count {
+                self.tree.edit(at, |_, leaf| {
+                    leaf.entries.retain(|(_, value)| stays(value));
+                    leaf.give_back();
+                });
+            }
+            self.len -= count - left;
+            place = behind.and_then(|behind| self.tree.seek(behind));
+        }
+        (before - self.len, place.map(|at| self.tree.at(at).first))
+    }
+
     /// The ids from one on, in order.
     pub fn from(&self, id: StreamId) -> impl Iterator<Item = (StreamId, &V)> {
         let start = self.tree.seek(id).unwrap_or(Place::START);
