@@ -8,8 +8,8 @@
 //! it stays so.
 //!
 //! Estimate: of an entry of five values 10 bytes of some 57 go, and a node of 4,096 bytes needs
-//! 3,584, of which the allocator puts eight side by side. Stripping one takes two or three
-//! microseconds, of which each of its 70 entries has its share.
+//! 3,584, of which the allocator puts eight side by side. Stripping one takes some 37,000
+//! instructions (bench/RESULTS.md), of which each of its 70 entries has its share.
 //!
 //! Invariants: a stripped node has no removed entries, so that none has to be completed for
 //! each one that is removed, and its neighbour tells where its ids end. It is of a listpack of
