@@ -58,6 +58,7 @@ use crate::sessions::courier::{Courier, Delivery};
 use crate::sessions::session::{Listening, ReplyMode, Session};
 use crate::sessions::transaction;
 use crate::tunables::Tunables;
+use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Names, WireError, resolve};
 use keyward_lua::LogLevel;
 use keyward_resp::{ArgBuf, Args, Batch};
@@ -342,9 +343,13 @@ impl Engine {
         if self.may_lack_memory() && self.shared.hold().is_none() && !self.shared.spares_memory() {
             self.make_room(host, session, (command, args), reply_bytes)?;
         }
-        if self.keys.is_governed() && transaction::queues(session, command) {
+        if self.keys.is_governed() {
             let Engine { keys, shared, .. } = self;
-            governed::check_arguments(keys, shared, (session, host), command, args)?;
+            if transaction::queues(session, command) {
+                governed::check_arguments(keys, shared, (session, host), command, args)?;
+            } else if session.transaction.is_some() || command.flags.has(Flag::MayReplicate) {
+                changefeed::check_unit(keys, shared, session, (command, args))?;
+            }
         }
         Ok(command)
     }
