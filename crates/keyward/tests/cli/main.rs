@@ -15,4 +15,5 @@ mod plan;
 mod run;
 mod serve;
 mod sql;
+mod sql_check;
 mod test_cases;
