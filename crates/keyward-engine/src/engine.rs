@@ -577,7 +577,8 @@ impl Engine {
         let may_evict = self.shared.hold().is_none() && !self.shared.spares_memory();
         let is_evicting = may_evict && self.evict(host, Caller::default());
         if !self.shared.is_loading {
-            for (level, line) in self.shared.pressure.look(&self.keys) {
+            let feeds_max = self.shared.tunables.changefeed_bytes_max;
+            for (level, line) in self.shared.pressure.look(&self.keys, feeds_max) {
                 host.log(level, line.as_bytes());
             }
         }

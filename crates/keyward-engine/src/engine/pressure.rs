@@ -1,10 +1,11 @@
-//! Warnings before a keyspace is full.
+//! Warnings before a keyspace is full, or a changefeed.
 //!
 //! Owns which warnings are out. One is given when a keyspace passes 80 % of its
 //! `max_memory`, and another when what may not be evicted does so by itself: there eviction
 //! does not help, and at the limit writes are refused. Each is given once, and again only
 //! after the keyspace had fallen below 70 % (hysteresis), so that one that moves about the
-//! threshold does not fill the log.
+//! threshold does not fill the log. Of a changefeed it is told in the same way when it passes
+//! 80 % of `changefeed-max-memory`, and when it is full, which is over below 80 %.
 //!
 //! Looked at once a second: a sum over tables, not over rows.
 //! Not here: keeping the limit (`evict`), the figures (`keyward_store`'s `Usage`).
@@ -19,6 +20,8 @@ use std::collections::BTreeMap;
 pub(crate) const WARNED_PERCENT: f64 = 80.0;
 /// One that takes fewer may be warned of again.
 const EASED_PERCENT: f64 = 70.0;
+/// A changefeed that takes more is full.
+const FULL_PERCENT: f64 = 100.0;
 const INTERVAL_MS: i64 = 1000;
 
 /// The warnings that are out.
@@ -26,6 +29,8 @@ const INTERVAL_MS: i64 = 1000;
 pub(crate) struct Pressure {
     /// By database and keyspace.
     warned: BTreeMap<(usize, Box<str>), Warned>,
+    /// Those of changefeeds, by database and key.
+    feeds: BTreeMap<(usize, Box<[u8]>), WarnedFeed>,
     looked_at_ms: Option<i64>,
 }
 
@@ -36,6 +41,15 @@ struct Warned {
     all: bool,
     /// Of what may not be evicted.
     unevictable: bool,
+}
+
+/// Those of a changefeed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct WarnedFeed {
+    /// That it fills up.
+    fills: bool,
+    /// That it is full.
+    is_full: bool,
 }
 
 /// What became of a warning.
@@ -49,10 +63,14 @@ enum Turn {
 
 /// Whether a threshold was passed, or left again.
 fn turn(is_warned: &mut bool, percent: f64) -> Option<Turn> {
-    if !*is_warned && percent >= WARNED_PERCENT {
+    turn_at(is_warned, percent >= WARNED_PERCENT, percent < EASED_PERCENT)
+}
+
+fn turn_at(is_warned: &mut bool, is_beyond: bool, is_eased: bool) -> Option<Turn> {
+    if !*is_warned && is_beyond {
         *is_warned = true;
         Some(Turn::Passed)
-    } else if *is_warned && percent < EASED_PERCENT {
+    } else if *is_warned && is_eased {
         *is_warned = false;
         Some(Turn::Eased)
     } else {
@@ -62,8 +80,12 @@ fn turn(is_warned: &mut bool, percent: f64) -> Option<Turn> {
 
 impl Pressure {
     /// Looks how keyspaces stand, if that was not done within the last second; returns what
-    /// the log is to say of it.
-    pub(crate) fn look(&mut self, keys: &Keyspace) -> Vec<(LogLevel, String)> {
+    /// the log is to say of it. Changefeeds may take so many bytes.
+    pub(crate) fn look(
+        &mut self,
+        keys: &Keyspace,
+        changefeed_bytes_max: u64,
+    ) -> Vec<(LogLevel, String)> {
         let now_ms = keys.now_ms();
         let is_early = |at: i64| (at..at.saturating_add(INTERVAL_MS)).contains(&now_ms);
         if self.looked_at_ms.is_some_and(is_early) {
@@ -83,8 +105,68 @@ impl Pressure {
         }
         // Of keyspaces that are gone, or have no limit any more, nothing is kept.
         self.warned = warned;
+        said.extend(self.look_at_feeds(keys, changefeed_bytes_max));
         said
     }
+
+    fn look_at_feeds(&mut self, keys: &Keyspace, bytes_max: u64) -> Vec<(LogLevel, String)> {
+        let (mut feeds, mut said) = (BTreeMap::new(), Vec::new());
+        for db in 0..keys.database_count() {
+            let Some(book) = keys.book_of(db) else { continue };
+            for (feed, _) in book.changefeeds() {
+                let id = (db, Box::from(feed));
+                let mut known = self.feeds.get(&id).copied().unwrap_or_default();
+                let bytes = keys.table(keys.key_in(db, feed)).heap_bytes() as u64;
+                said.extend(feed_lines(&mut known, &id, (bytes, bytes_max)));
+                if known != WarnedFeed::default() {
+                    feeds.insert(id, known);
+                }
+            }
+        }
+        self.feeds = feeds;
+        said
+    }
+}
+
+/// What is to be said of a changefeed that takes so many bytes of so many.
+fn feed_lines(
+    warned: &mut WarnedFeed,
+    (db, feed): &(usize, Box<[u8]>),
+    (bytes, max): (u64, u64),
+) -> Vec<(LogLevel, String)> {
+    let percent = bytes as f64 / (max.max(1)) as f64 * 100.0;
+    let name = format!("Changefeed {} (db {db})", feed.escape_ascii());
+    let fills = turn(&mut warned.fills, percent);
+    let is_full = turn_at(&mut warned.is_full, percent > FULL_PERCENT, percent < WARNED_PERCENT);
+    let share = format!("{percent:.0} % of changefeed-max-memory");
+    let mut said = Vec::new();
+    match is_full {
+        Some(Turn::Passed) => said.push((
+            LogLevel::Warning,
+            format!(
+                "{name} is full, it takes {bytes} of {max} bytes (changefeed-max-memory): commands \
+                 that would add to it are refused (OOM) until keyward sync has stored some of it"
+            ),
+        )),
+        Some(Turn::Eased) => said.push((
+            LogLevel::Notice,
+            format!("{name} is at {share} again: commands that add to it are served"),
+        )),
+        None => match fills {
+            Some(Turn::Passed) => said.push((
+                LogLevel::Warning,
+                format!(
+                    "{name} takes {share}: {bytes} of {max} bytes. When it is full, commands that \
+                     would add to it are refused (OOM)"
+                ),
+            )),
+            Some(Turn::Eased) => {
+                said.push((LogLevel::Notice, format!("{name} is at {share} again")));
+            }
+            None => {}
+        },
+    }
+    said
 }
 
 /// What is to be said of a keyspace.

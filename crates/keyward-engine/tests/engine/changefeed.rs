@@ -50,7 +50,7 @@ sink  = { drain = "likes" }
 type = "string"
 "#;
 
-const FEED: &str = "keyward:changefeed:shop";
+pub(crate) const FEED: &str = "keyward:changefeed:shop";
 
 pub(crate) fn shop() -> (TestEngine, ClientId) {
     let mut test = TestEngine::governed(1, SHOP);

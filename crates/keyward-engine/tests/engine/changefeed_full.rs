@@ -141,3 +141,51 @@ fn a_script_that_declares_nothing_may_go_on_once_it_has_written() {
     assert_eq!(eval(&mut test, client, later, &["plain:1"]), ":2\r\n");
     assert_eq!(entries(&mut test, client), ["append tx:7 item a", "append tx:7 item b"]);
 }
+
+/// What the log says of the next seconds.
+fn logged(test: &mut TestEngine) -> Vec<String> {
+    for _ in 0..20 {
+        test.pass(100);
+        test.tick();
+    }
+    std::mem::take(&mut test.host.logged)
+}
+
+#[test]
+fn the_log_warns_before_a_changefeed_is_full_when_it_is_and_when_it_is_no_more() {
+    let (mut test, client) = shop();
+    let max = 100_000;
+    test.engine.set_tunables(Tunables { changefeed_bytes_max: max, ..Tunables::default() });
+    logged(&mut test);
+    let item = "x".repeat(1_000);
+    let push = |test: &mut TestEngine, items: usize| -> usize {
+        let replies = (0..items).map(|_| test.call(client, &format!("RPUSH tx:7 {item}")));
+        replies.filter(|reply| reply == FULL).count()
+    };
+    push(&mut test, 50);
+    assert_eq!(logged(&mut test), [""; 0]);
+    // A step that is small enough to pass the threshold and not the limit.
+    let told = (0..20).find_map(|_| {
+        push(&mut test, 4);
+        Some(logged(&mut test)).filter(|told| !told.is_empty())
+    });
+    let told = told.unwrap_or_default();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let head = format!("Changefeed {} (db 0) takes ", crate::changefeed::FEED);
+    let rest = told[0].strip_prefix(&head).unwrap_or_else(|| panic!("{told:?}"));
+    let percent = rest.split(' ').next().and_then(|word| word.parse::<u64>().ok());
+    assert!(percent.is_some_and(|percent| (80..100).contains(&percent)), "{told:?}");
+    assert!(rest.contains(" % of changefeed-max-memory: "), "{told:?}");
+    assert!(push(&mut test, 100) > 0);
+    let told = logged(&mut test);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("is full, it takes 10"), "{told:?}");
+    assert!(told[0].contains("are refused (OOM) until keyward sync"), "{told:?}");
+    assert_eq!(logged(&mut test), [""; 0], "it is told once");
+    entries(&mut test, client);
+    let told = logged(&mut test);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(" % of changefeed-max-memory again: commands that add"), "{told:?}");
+    assert_eq!(push(&mut test, 50), 0);
+    assert_eq!(logged(&mut test), [""; 0]);
+}
