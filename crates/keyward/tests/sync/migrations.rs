@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::rows::SHOP;
-use crate::stage::{PROGRAM, Stage, call_all, said};
+use crate::stage::{PROGRAM, Stage, begun, call_all, said};
 
 fn schema([a, n, f, at, i]: [&str; 5]) -> String {
     let exact = if n == "decimal(2)" { ", n = { type = \"numeric(10,2)\" }" } else { "" };
@@ -78,10 +78,7 @@ fn a_migration_under_which_every_row_survives_is_run() {
 
 #[test]
 fn a_database_of_an_earlier_version_is_named_and_brought_up_to_date() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2\nRPUSH likes one two");
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nRPUSH likes one two");
     said(&stage.sync_once(&server));
     // As it was before entries were counted.
     stage.postgres.query(
