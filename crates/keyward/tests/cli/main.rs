@@ -16,4 +16,5 @@ mod run;
 mod serve;
 mod sql;
 mod sql_check;
+mod sql_connection;
 mod test_cases;
