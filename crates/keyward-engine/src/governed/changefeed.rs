@@ -54,6 +54,13 @@ fn is_full(keys: &Keyspace, shared: &Shared, db: usize, feed: &[u8]) -> bool {
     bytes > shared.tunables.changefeed_bytes_max
 }
 
+/// Whether any changefeed of a database does. It is asked first: that takes less than to look for
+/// keys and scripts.
+fn has_full(keys: &Keyspace, shared: &Shared, db: usize) -> bool {
+    let book = keys.book_of(db);
+    book.is_some_and(|book| book.changefeeds().any(|(feed, _)| is_full(keys, shared, db, feed)))
+}
+
 fn refusal() -> WireError {
     WireError::line(&[b"OOM command not allowed when a changefeed > 'changefeed-max-memory'."])
 }
@@ -66,7 +73,9 @@ pub(crate) fn check_part(
     db: usize,
     (command, args): (&Command, Args<'_>),
 ) -> Outcome {
-    let Some(book) = keys.book_of(db).filter(|book| book.has_sinks()) else { return Ok(()) };
+    let Some(book) = keys.book_of(db).filter(|_| has_full(keys, shared, db)) else {
+        return Ok(());
+    };
     let is_concerned = match shared.scripts.may_need_memory(command.id, args) {
         false => command.keys_in(args).any(|key| {
             let table = book.table_of(args.at(key.index));
@@ -98,11 +107,11 @@ pub(crate) fn check_unit(
 ) -> Outcome {
     let Some(transaction) = session.transaction.as_ref().filter(|_| command.id == CommandId::Exec)
     else {
-        let is_script = shared.scripts.needs_memory(command.id, args);
-        return if is_script {
-            check_part(keys, shared, session.db, (command, args))
-        } else {
-            Ok(())
+        let must_look =
+            has_full(keys, shared, session.db) && shared.scripts.needs_memory(command.id, args);
+        return match must_look {
+            true => check_part(keys, shared, session.db, (command, args)),
+            false => Ok(()),
         };
     };
     let mut db = session.db;

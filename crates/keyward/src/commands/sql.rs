@@ -28,7 +28,8 @@ use crate::terminal::Terminal;
 /// otherwise: tables, columns, primary keys, NOT NULL, CHECKs, indexes and partitions, a line
 /// each, and the command exits with 1. Nothing is altered, unless --apply is there too: then the
 /// migration is run, if there is one, and what is lacking is added, in one transaction.
-/// Passwords come from PGPASSWORD or the file that PGPASSFILE names (~/.pgpass).
+/// Passwords come from PGPASSWORD, the file that PGPASSFILE names (~/.pgpass), or a service file
+/// of libpq (service=NAME, PGSERVICE).
 /// Exits with 2 if a file is not sound or the database cannot be asked.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \

@@ -197,7 +197,7 @@ fn what_a_foreign_key_wants_is_stored_before() {
 
 #[test]
 fn rows_whose_time_was_over_while_the_server_was_not_there_are_archived() {
-    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nSET page:x one PX 300\nRPUSH likes a");
+    let (stage, server, _) = begun(SHOP, "SELECT 2\nSET page:x one PX 300\nRPUSH likes a");
     drop(server);
     std::thread::sleep(std::time::Duration::from_millis(400));
     let server = stage.serve();
@@ -290,7 +290,7 @@ fn a_server_stores_its_changes_itself() {
 
 #[test]
 fn a_server_is_loaded_from_its_tables() {
-    let (stage, server, mut client) = begun(
+    let (stage, server, _) = begun(
         SHOP,
         r#"
         SELECT 2
