@@ -44,6 +44,7 @@ use crate::engine::batch::{Known, Prepared};
 use crate::engine::context::{Ctx, Mode, Stage};
 use crate::engine::evict::Caller;
 use crate::engine::paused::may_write;
+use crate::engine::pressure::Limits;
 use crate::engine::progress::Progress;
 use crate::engine::rights::Asked;
 use crate::engine::shared::Shared;
@@ -58,6 +59,7 @@ use crate::sessions::courier::{Courier, Delivery};
 use crate::sessions::session::{Listening, ReplyMode, Session};
 use crate::sessions::transaction;
 use crate::tunables::Tunables;
+use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Names, WireError, resolve};
 use keyward_lua::LogLevel;
 use keyward_resp::{ArgBuf, Args, Batch};
@@ -342,9 +344,13 @@ impl Engine {
         if self.may_lack_memory() && self.shared.hold().is_none() && !self.shared.spares_memory() {
             self.make_room(host, session, (command, args), reply_bytes)?;
         }
-        if self.keys.is_governed() && transaction::queues(session, command) {
+        if self.keys.is_governed() {
             let Engine { keys, shared, .. } = self;
-            governed::check_arguments(keys, shared, (session, host), command, args)?;
+            if transaction::queues(session, command) {
+                governed::check_arguments(keys, shared, (session, host), command, args)?;
+            } else if session.transaction.is_some() || command.flags.has(Flag::MayReplicate) {
+                changefeed::check_unit(keys, shared, session, (command, args))?;
+            }
         }
         Ok(command)
     }
@@ -573,8 +579,11 @@ impl Engine {
         let may_evict = self.shared.hold().is_none() && !self.shared.spares_memory();
         let is_evicting = may_evict && self.evict(host, Caller::default());
         if !self.shared.is_loading {
-            let bytes_max = self.shared.tunables.memory.bytes_max;
-            let said = self.shared.pressure.look(&self.keys, bytes_max, || host.used_memory());
+            let limits = Limits {
+                memory: self.shared.tunables.memory.bytes_max,
+                changefeed: self.shared.tunables.changefeed_bytes_max,
+            };
+            let said = self.shared.pressure.look(&self.keys, limits, || host.used_memory());
             for (level, line) in said {
                 host.log(level, line.as_bytes());
             }

@@ -460,7 +460,10 @@ fn follow_call(
         }
     }
     let Stage { keys, session, shared, host, .. } = stage;
-    changefeed::check_room(keys, shared, &all)?;
+    // What has begun is carried out.
+    if !shared.is_unit_begun {
+        changefeed::check_room(keys, shared, &all)?;
+    }
     for (db, command) in &all {
         changefeed::begin_history(keys, shared, session, *host, (*db, command.args()))?;
         follow_up(keys, shared, session, *host, *db, command.args())?;
@@ -638,11 +641,12 @@ pub(crate) fn check_arguments(
     if command.id == CommandId::Select {
         note_selected(keys, session, args);
     }
+    let selected = session.transaction.as_ref().and_then(|transaction| transaction.selected);
+    let db = selected.unwrap_or(session.db);
+    changefeed::check_part(keys, shared, db, (command, args))?;
     if !policy::is_judged_when_queued(command) {
         return Ok(());
     }
-    let selected = session.transaction.as_ref().and_then(|transaction| transaction.selected);
-    let db = selected.unwrap_or(session.db);
     let reaches_further = policy::reaches_other_databases(command);
     let Some(book) = keys.book_of(db).cloned() else {
         note_may_defer(session, reaches_further);
@@ -674,12 +678,15 @@ pub(crate) fn check_arguments(
 /// Notes the database that commands are queued for behind a SELECT. One that will fail selects
 /// none.
 fn note_selected(keys: &Keyspace, session: &mut Session, args: Args<'_>) {
-    let db = args.get(1).and_then(number::parse_i64).and_then(|db| usize::try_from(db).ok());
-    if let (Some(transaction), Some(db)) = (&mut session.transaction, db)
-        && db < keys.database_count()
-    {
+    if let (Some(transaction), Some(db)) = (&mut session.transaction, selected(keys, args)) {
         transaction.selected = Some(db);
     }
+}
+
+/// The database that a SELECT selects, if it will not fail.
+fn selected(keys: &Keyspace, args: Args<'_>) -> Option<usize> {
+    let db = args.get(1).and_then(number::parse_i64).and_then(|db| usize::try_from(db).ok());
+    db.filter(|db| *db < keys.database_count())
 }
 
 /// Notes of the transaction that a command is queued for.

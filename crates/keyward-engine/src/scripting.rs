@@ -101,6 +101,13 @@ impl Scripts {
         self.flags(command, args).is_some_and(|flags| !spares(flags))
     }
 
+    /// Whether a command runs a script or function that may write and does not declare that it
+    /// may run without memory.
+    pub(crate) fn may_need_memory(&self, command: CommandId, args: Args<'_>) -> bool {
+        let runs = matches!(command, CommandId::Eval | CommandId::EvalSha | CommandId::FCall);
+        runs && (self.flags(command, args).is_none() || self.needs_memory(command, args))
+    }
+
     /// What the script or function declares that a command runs.
     fn flags(&self, command: CommandId, args: Args<'_>) -> Option<ScriptFlags> {
         match command {

@@ -26,6 +26,7 @@ mod derived;
 mod entry;
 mod explain;
 mod facts;
+mod feeding;
 mod fit;
 mod forms;
 pub mod host;

@@ -112,6 +112,16 @@ alert_figures! {
     Clients, "clients", keyspace: [Count], key: [], false, "Clients that are connected to the server.";
     SlowCommands, "slow_commands", keyspace: [Count], key: [], true, "Commands that came into the server's slow log.";
     ReplicaLag, "replica_lag", keyspace: [Time], key: [], false, "The greatest lag of the server's replicas; on a replica, how far it is behind its primary, or since when there is no link.";
+    Lag, "lag", keyspace: [Time], key: [], false, "How long the first change has waited to be stored in PostgreSQL; of a keyspace with sinks.";
+    Waiting, "waiting", keyspace: [Count], key: [], false, "How many changes wait to be stored in PostgreSQL.";
+    DeadLetters, "dead_letters", keyspace: [Count], key: [Count], true, "Items and rows that PostgreSQL refused, as `keyward sync` reports them; of a key with a sink.";
+}
+
+impl AlertFigure {
+    /// Whether it is about rows on their way to PostgreSQL.
+    pub(crate) fn is_of_sinks(self) -> bool {
+        matches!(self, AlertFigure::Lag | AlertFigure::Waiting | AlertFigure::DeadLetters)
+    }
 }
 
 /// Which way a figure must lie for somebody to be told.

@@ -35,7 +35,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use crate::alert::Alert;
-use crate::checks::{self, Keyspaced};
+use crate::checks::{self, Keyspaced, bad_alert};
 use crate::checks::{
     bad_include, function_key, function_twice, include_cycle, included_keyspace, misplaced_setting,
     missing_setting, no_such_pattern, not_text, syntax, too_large, too_many, wrong_value,
@@ -242,6 +242,7 @@ fn read_files(documents: &[DeTable<'_>], bases: &[u32], report: &mut Report) -> 
     let functions = read_functions(&files, &drafts, report);
     let notes = files.iter().flat_map(|file| read_notes(file, report)).collect();
     checks::check_whole(&keyspaces, &drafts, &keys, report);
+    bad_alert::check_sinks(keyspace.as_ref(), &keys, report);
     let feed = keyspace.as_ref().and_then(|own| changefeed::of(own, &drafts, &keys, report));
     keys.extend(feed.map(Some));
     Parts { keyspace, keys, functions, notes }

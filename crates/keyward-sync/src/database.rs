@@ -1,16 +1,21 @@
 //! The connection to PostgreSQL.
 //!
-//! Owns where the database is and how one comes to it: an address as libpq writes it, a
-//! password of the environment or of a password file. Invariant: no message of this module
+//! Owns where the database is and how one comes to it: an address as libpq writes it, what a
+//! service file says besides, a password of the environment or of a password file. Invariant: no message of this module
 //! has a password or the address in it, which may hold one.
 
+mod address;
 mod password;
+mod service;
 mod tls;
+
+use std::path::PathBuf;
 
 use thiserror::Error;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, NoTls};
 
+use service::Service;
 use tls::{Mode, Tls};
 
 /// Why the database could not be used.
@@ -41,21 +46,39 @@ pub struct Database {
     config: Config,
     /// Whether the name in the database's certificate has to be that of the address.
     checks_name: bool,
+    /// The file of authorities that are believed; the system's where there is none.
+    authority_file: Option<PathBuf>,
 }
 
 impl Database {
-    /// Reads an address, `postgres://user@host/name` or `host=… user=…`. A password that it
-    /// does not have comes from `PGPASSWORD`, or from the file that `PGPASSFILE` names,
-    /// `~/.pgpass` unless given; a user that it does not have from `PGUSER`, and how the connection is
-    /// guarded from `PGSSLMODE`.
+    /// Reads an address, `postgres://user@host/name` or `host=… user=…`. What it leaves open the
+    /// service says that it names (`service=…`), or `PGSERVICE`; what that leaves open comes from
+    /// `PGUSER`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGPASSWORD`, and the file that `PGPASSFILE` names,
+    /// `~/.pgpass` unless given.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If it cannot be read, or the service cannot.
     pub fn at(address: &str) -> Result<Database, DatabaseError> {
-        let environment = std::env::var("PGSSLMODE").ok();
-        let (address, Mode { is_encrypted, checks_name }) =
-            tls::mode_of(address, environment.as_deref()).map_err(DatabaseError::Connection)?;
+        let (address, named) = address::take(address, "service");
+        let (address, mode) = address::take(&address, "sslmode");
+        let (address, authority) = address::take(&address, "sslrootcert");
+        let (address, password_file) = address::take(&address, "passfile");
         let mut config: Config = address.parse().map_err(|_| DatabaseError::Address)?;
+        let mut service = Service::of(named).map_err(DatabaseError::Connection)?;
+        let mode = match mode.or_else(|| service.take("sslmode")) {
+            Some(mode) => (mode, "sslmode"),
+            None => (std::env::var("PGSSLMODE").unwrap_or_default(), "PGSSLMODE"),
+        };
+        let mode = tls::mode_of(&mode.0, mode.1).map_err(DatabaseError::Connection)?;
+        let Mode { is_encrypted, checks_name } = mode;
+        let authority = authority.or_else(|| service.take("sslrootcert")).map(PathBuf::from);
+        let authority = authority.or_else(|| std::env::var_os("PGSSLROOTCERT").map(PathBuf::from));
+        // libpq's word for those of the system.
+        let authority_file = authority.filter(|file| file.as_os_str() != "system");
+        let password_file = password_file.or_else(|| service.take("passfile"));
+        // What both say counts as the address says it.
+        ["sslmode", "sslrootcert", "passfile"].iter().for_each(|name| drop(service.take(name)));
+        service.complete(&mut config).map_err(DatabaseError::Connection)?;
         config.ssl_mode(match is_encrypted {
             Some(true) => SslMode::Require,
             Some(false) => SslMode::Disable,
@@ -67,7 +90,7 @@ impl Database {
             config.user(user);
         }
         if config.get_password().is_none()
-            && let Some(password) = password::of_environment(&config)
+            && let Some(password) = password::of_environment(&config, password_file)
         {
             config.password(password);
         }
@@ -75,7 +98,7 @@ impl Database {
             config.connect_timeout(std::time::Duration::from_secs(10));
         }
         config.application_name("keyward");
-        Ok(Database { config, checks_name })
+        Ok(Database { config, checks_name, authority_file })
     }
 
     /// Connects, by TLS if the address says `sslmode=require` or `verify-full`. The connection
@@ -89,8 +112,8 @@ impl Database {
         // What ends a connection is told to whoever uses the client.
         match self.config.get_ssl_mode() {
             SslMode::Require => {
-                let tls =
-                    Tls::of_environment(self.checks_name).map_err(DatabaseError::Connection)?;
+                let tls = Tls::new(self.authority_file.clone(), self.checks_name)
+                    .map_err(DatabaseError::Connection)?;
                 let (client, connection) = self.config.connect(tls).await.map_err(failed)?;
                 tokio::spawn(async move { drop(connection.await) });
                 Ok(client)

@@ -11,7 +11,7 @@ pub use month::Month;
 use keyward_schema::{Column, ColumnSource, Key, MAX_SQL_NAME_BYTES, Schema, Sink, SinkKind};
 
 use crate::names::{bare, name, text};
-use crate::own_tables;
+use crate::own_tables::{self, OwnTable};
 
 /// The keys of a schema that have a sink, and it, in the order of the file.
 pub fn sinks(schema: &Schema) -> impl Iterator<Item = (&Key, &Sink)> {
@@ -22,7 +22,7 @@ pub fn sinks(schema: &Schema) -> impl Iterator<Item = (&Key, &Sink)> {
 /// that storing needs for itself.
 pub fn statements(schema: &Schema, months: &[Month]) -> Vec<String> {
     let tables = sinks(schema).flat_map(|(key, sink)| of_table(key, sink, months));
-    tables.chain(own_tables::ALL.map(|(_, statement)| statement.to_owned())).collect()
+    tables.chain(own_tables::ALL.iter().map(OwnTable::statement)).collect()
 }
 
 /// The statements that make one table, its indexes and its partitions.
@@ -74,6 +74,11 @@ pub(crate) fn check_words(column: &Column) -> String {
     }
     let words: Vec<String> = column.words.iter().map(|word| text(word)).collect();
     format!(" CHECK ({} IN ({}))", name(&column.name), words.join(", "))
+}
+
+/// What the CHECK of a column's words is called: as PostgreSQL calls it by itself.
+pub(crate) fn check_name(sink: &Sink, column: &Column) -> String {
+    format!("{}_{}_check", bare(&sink.table), column.name)
 }
 
 pub(crate) fn column_names(sink: &Sink, columns: &[usize]) -> String {

@@ -17,7 +17,8 @@ use tokio_postgres::Client;
 
 use crate::database::{Database, DatabaseError};
 use crate::entry::EntryId;
-use crate::history::{Course, Former, History, Place, Switch, course};
+use crate::history::{Course, Former, History, Place, Switch, UNCOUNTED, course};
+use crate::inspection::Closeness;
 use crate::mending::{self, Guard};
 use crate::source::{Dial, Source, SourceError};
 use crate::store::{self, Batch, StoreError, Stored};
@@ -196,7 +197,8 @@ impl Following {
     async fn follow(&mut self, totals: &mut Totals) -> Result<(), FollowError> {
         let client = self.database.connect().await?;
         client.batch_execute(LOCK_TIMEOUT).await.map_err(DatabaseError::from)?;
-        let inspection = inspection::inspect(&client, &self.schema, &[]).await?;
+        let inspection =
+            inspection::inspect(&client, &self.schema, &[], Closeness::Hindrances).await?;
         if !inspection.differences.is_empty() {
             return Err(FollowError::Tables(inspection.differences.join("; ")));
         }
@@ -261,6 +263,12 @@ impl Link {
             self.is_trimmed = true;
         }
         let taken_away = self.reading.taken_away()?;
+        if self.place.number == UNCOUNTED {
+            // What is stored is off the server, and nothing is known to be missing.
+            let keyspace = &own.schema.keyspace.name;
+            self.place = store::count(&mut self.client, keyspace, &self.place, taken_away).await?;
+            return Ok(true);
+        }
         if taken_away > self.place.number {
             self.miss(own, taken_away).await?;
             return Ok(true);

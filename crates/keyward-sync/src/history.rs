@@ -64,6 +64,9 @@ impl History {
     }
 }
 
+/// The number of an entry that nobody has counted: an earlier version stored it.
+pub const UNCOUNTED: u64 = u64::MAX;
+
 /// Up to where changes are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -72,7 +75,7 @@ pub struct Place {
     /// The last entry of it that is stored.
     pub entry: EntryId,
     /// Which of all entries that the server ever told that is: what it has taken away besides
-    /// is missing here.
+    /// is missing here. It may be [`UNCOUNTED`].
     pub number: u64,
     /// The highest that was stored of any: ids up to it may be given once more.
     pub highest: EntryId,

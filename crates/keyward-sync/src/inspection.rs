@@ -2,18 +2,30 @@
 //!
 //! Owns the comparison of tables as they are with what a schema wants: what is lacking, what
 //! is otherwise, and the statements that add what is lacking. Nothing here changes the
-//! database. What is more than a schema wants (columns, indexes, defaults) is nobody's business,
-//! as long as rows can be stored.
+//! database but [`apply`]. What is more than a schema wants (columns, indexes, defaults,
+//! constraints of somebody's own) is nobody's business, as long as rows can be stored.
+
+mod constraints;
+mod layout;
 
 use std::collections::HashMap;
 
 use keyward_schema::{Schema, Sink};
-use tokio_postgres::Client;
+use tokio_postgres::{Client, GenericClient};
 
 use crate::database::DatabaseError;
 use crate::ddl::{self, Month, check_words, column_names, plain_definition, sinks};
 use crate::names::name;
 use crate::own_tables;
+
+/// How closely a database is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closeness {
+    /// For what would keep rows from being stored.
+    Hindrances,
+    /// For all that a schema wants; rows may be looked through for it.
+    All,
+}
 
 /// What a database lacks or has otherwise.
 #[derive(Debug, Default)]
@@ -22,8 +34,15 @@ pub struct Inspection {
     pub differences: Vec<String>,
     /// The statements that add what is lacking.
     pub additions: Vec<String>,
-    /// Whether all differences would be gone then.
-    pub is_mended: bool,
+}
+
+/// What became of a database.
+#[derive(Debug)]
+pub struct Applied {
+    /// How many statements were run.
+    pub statements: usize,
+    /// What is still otherwise, a sentence each.
+    pub differences: Vec<String>,
 }
 
 /// A column as the database has it.
@@ -39,19 +58,20 @@ struct Found {
 /// # Errors
 /// If the database cannot be asked.
 pub async fn inspect(
-    client: &Client,
+    client: &impl GenericClient,
     schema: &Schema,
     months: &[Month],
+    closeness: Closeness,
 ) -> Result<Inspection, DatabaseError> {
-    let mut inspection = Inspection { is_mended: true, ..Inspection::default() };
+    let mut inspection = Inspection::default();
     let keyspace = crate::names::text(&schema.keyspace.name);
     let own = "SELECT to_regclass('keyward_place') IS NOT NULL \
                AND to_regclass('keyward_fills') IS NOT NULL";
     let has_place: bool = client.query_one(own, &[]).await?.get(0);
     for (key, sink) in sinks(schema) {
-        let columns = columns(client, sink).await?;
+        let columns = columns(client, &regclass(sink)).await?;
         if columns.is_empty() {
-            inspection.lacks(format!("there is no table {}", sink.table));
+            inspection.differs(format!("there is no table {}", sink.table));
             inspection.additions.extend(ddl::of_table(key, sink, months));
             if has_place {
                 // What it had before is told no more: rows and lists are looked at.
@@ -65,57 +85,94 @@ pub async fn inspect(
             }
             continue;
         }
-        inspection.compare_columns(sink, &columns);
-        let (wanted, found) = (column_names(sink, &sink.key), primary_key(client, sink).await?);
-        if wanted != found {
-            let found = if found.is_empty() { "none".to_owned() } else { format!("({found})") };
-            inspection
-                .differs(format!("{}: the primary key is {found}, not ({wanted})", sink.table));
+        inspection.compare_columns(sink, &columns, closeness);
+        layout::compare_key(client, sink, &columns, &mut inspection).await?;
+        layout::compare_partitions(client, sink, closeness, &mut inspection).await?;
+        if closeness == Closeness::All {
+            inspection.compare_needs(client, sink, &columns).await?;
+            constraints::compare(client, sink, &columns, &mut inspection).await?;
+            layout::compare_indexes(client, sink, &columns, &mut inspection).await?;
         }
     }
-    for (own, statement) in own_tables::ALL {
-        let row = client.query_one("SELECT to_regclass($1) IS NULL", &[&own]).await?;
-        if row.get(0) {
-            inspection.lacks(format!("there is no table {own}"));
-            inspection.additions.push(statement.to_owned());
-        }
-    }
+    inspection.compare_own(client).await?;
     Ok(inspection)
 }
 
+/// What a database lacks of the tables that storing needs for itself.
+///
+/// # Errors
+/// If the database cannot be asked.
+pub(crate) async fn lacks_of_own(
+    client: &impl GenericClient,
+) -> Result<Option<String>, DatabaseError> {
+    let mut inspection = Inspection::default();
+    inspection.compare_own(client).await?;
+    let differences = inspection.differences.join("; ");
+    Ok((!differences.is_empty()).then_some(differences))
+}
+
 impl Inspection {
-    fn lacks(&mut self, what: String) {
+    /// What this statement mends.
+    fn lacks(&mut self, what: String, addition: String) {
         self.differences.push(what);
+        self.additions.push(addition);
     }
 
-    /// What no addition mends.
+    /// What no statement mends, or others do.
     fn differs(&mut self, what: String) {
         self.differences.push(what);
-        self.is_mended = false;
     }
 
-    fn compare_columns(&mut self, sink: &Sink, found: &HashMap<String, Found>) {
+    /// The tables that storing needs for itself.
+    async fn compare_own(&mut self, client: &impl GenericClient) -> Result<(), DatabaseError> {
+        for own in &own_tables::ALL {
+            let found = columns(client, own.name).await?;
+            if found.is_empty() {
+                self.lacks(format!("there is no table {}", own.name), own.statement());
+                continue;
+            }
+            for column in own.columns.iter().filter(|column| !found.contains_key(column.name)) {
+                self.differs(format!(
+                    "{}: there is no column {}; another version of Keyward made the table",
+                    own.name, column.name
+                ));
+                self.additions.extend(own.addition_of(column));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_columns(
+        &mut self,
+        sink: &Sink,
+        found: &HashMap<String, Found>,
+        closeness: Closeness,
+    ) {
         let table = &sink.table;
         for column in &sink.columns {
             let wanted = column.ty.to_string();
-            match found.get(&*column.name) {
-                None => {
-                    self.lacks(format!("{table}: there is no column {}, {wanted}", column.name));
-                    self.additions.push(format!(
-                        "ALTER TABLE {} ADD COLUMN {}{}",
-                        name(table),
-                        plain_definition(column),
-                        check_words(column)
-                    ));
-                }
-                Some(found) if !is_same_type(&found.ty, &wanted) => {
-                    self.differs(format!("{table}: {} is {}, not {wanted}", column.name, found.ty));
-                }
-                Some(found) if found.required && !column.required && !found.has_default => {
-                    let named = &column.name;
-                    self.differs(format!("{table}: {named} is NOT NULL, and a row may lack it"));
-                }
-                Some(_) => {}
+            let Some(found) = found.get(&*column.name) else {
+                let addition = format!(
+                    "ALTER TABLE {} ADD COLUMN {}{}",
+                    name(table),
+                    plain_definition(column),
+                    check_words(column)
+                );
+                let what = format!("{table}: there is no column {}, {wanted}", column.name);
+                self.lacks(what, addition);
+                continue;
+            };
+            if !is_same_type(&found.ty, &wanted) {
+                self.differs(format!("{table}: {} is {}, not {wanted}", column.name, found.ty));
+            }
+            // What has a default is as often filled as not: it is told to who asks.
+            let hinders = !found.has_default || closeness == Closeness::All;
+            if found.required && !column.required && hinders {
+                let named = name(&column.name);
+                self.lacks(
+                    format!("{table}: {} is NOT NULL, and a row may lack it", column.name),
+                    format!("ALTER TABLE {} ALTER COLUMN {named} DROP NOT NULL", name(table)),
+                );
             }
         }
         let mut foreign: Vec<&String> = found
@@ -128,6 +185,31 @@ impl Inspection {
         for name in foreign {
             self.differs(format!("{table}: {name} is NOT NULL, and nothing fills it"));
         }
+    }
+
+    /// Columns that every row has and the table does not insist on. As long as rows that are
+    /// there lack one it cannot.
+    async fn compare_needs(
+        &mut self,
+        client: &impl GenericClient,
+        sink: &Sink,
+        found: &HashMap<String, Found>,
+    ) -> Result<(), DatabaseError> {
+        for (at, column) in sink.columns.iter().enumerate() {
+            let is_lax = found.get(&*column.name).is_some_and(|found| !found.required);
+            if !is_lax || !column.required || sink.key.contains(&at) {
+                continue;
+            }
+            let (table, named) = (name(&sink.table), name(&column.name));
+            let query = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {named} IS NULL)");
+            if !client.query_one(&query, &[]).await?.get::<_, bool>(0) {
+                self.lacks(
+                    format!("{}: {} lacks NOT NULL", sink.table, column.name),
+                    format!("ALTER TABLE {table} ALTER COLUMN {named} SET NOT NULL"),
+                );
+            }
+        }
+        Ok(())
     }
 }
 
@@ -145,14 +227,17 @@ fn regclass(sink: &Sink) -> String {
     sink.table.split('.').map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(".")
 }
 
-async fn columns(client: &Client, sink: &Sink) -> Result<HashMap<String, Found>, DatabaseError> {
+async fn columns(
+    client: &impl GenericClient,
+    table: &str,
+) -> Result<HashMap<String, Found>, DatabaseError> {
     let rows = client
         .query(
             "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull, \
                     a.atthasdef OR a.attidentity <> '' \
              FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 \
              AND NOT a.attisdropped",
-            &[&regclass(sink)],
+            &[&table],
         )
         .await?;
     let found = rows.iter().map(|row| {
@@ -162,33 +247,53 @@ async fn columns(client: &Client, sink: &Sink) -> Result<HashMap<String, Found>,
     Ok(found.collect())
 }
 
-async fn primary_key(client: &Client, sink: &Sink) -> Result<String, DatabaseError> {
-    let rows = client
-        .query(
-            "SELECT a.attname::text FROM pg_index i \
-             CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(attnum, place) \
-             JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum \
-             WHERE i.indrelid = to_regclass($1) AND i.indisprimary ORDER BY k.place",
-            &[&regclass(sink)],
-        )
-        .await?;
-    let names: Vec<String> = rows.iter().map(|row| name(row.get(0))).collect();
-    Ok(names.join(", "))
-}
-
-/// Runs statements in one transaction: all of them, or none. Comments are left out.
+/// Runs statements in one transaction, and then what the schema still lacks and can be added:
+/// all of it, or none. Comments are left out.
 ///
 /// # Errors
 /// If one fails.
-pub async fn apply(client: &mut Client, statements: &[String]) -> Result<(), DatabaseError> {
+pub async fn apply(
+    client: &mut Client,
+    schema: &Schema,
+    months: &[Month],
+    statements: &[String],
+) -> Result<Applied, DatabaseError> {
     let transaction = client.transaction().await?;
+    run(&transaction, statements).await?;
+    let left = inspect(&transaction, schema, months, Closeness::All).await?;
+    run(&transaction, &left.additions).await?;
+    let differences = match left.additions.is_empty() {
+        true => left.differences,
+        false => inspect(&transaction, schema, months, Closeness::All).await?.differences,
+    };
+    transaction.commit().await?;
+    let is_run = |statement: &&String| !statement.lines().all(|line| line.starts_with("--"));
+    let statements = statements.iter().chain(&left.additions).filter(is_run).count();
+    Ok(Applied { statements, differences })
+}
+
+async fn run(client: &impl GenericClient, statements: &[String]) -> Result<(), DatabaseError> {
     for statement in statements {
-        transaction.batch_execute(statement).await.map_err(|error| {
+        client.batch_execute(statement).await.map_err(|error| {
             let about = statement.lines().find(|line| !line.starts_with("--")).unwrap_or_default();
             let why = crate::database::in_one_sentence(&error);
             DatabaseError::Statement(format!("{}: {why}", about.trim_end_matches(" (")))
         })?;
     }
-    transaction.commit().await?;
     Ok(())
+}
+
+/// The columns of a list of the catalogue, as they stand in statements.
+fn listed(names: &[String]) -> String {
+    names.iter().map(|part| name(part)).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a table has all of these columns.
+fn has_all(sink: &Sink, columns: &[usize], found: &HashMap<String, Found>) -> bool {
+    columns.iter().all(|index| found.contains_key(&*sink.columns[*index].name))
+}
+
+/// These columns in parentheses.
+fn in_parentheses(sink: &Sink, columns: &[usize]) -> String {
+    format!("({})", column_names(sink, columns))
 }

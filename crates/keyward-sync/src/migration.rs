@@ -6,7 +6,8 @@
 use keyward_schema::{Key, Schema, Sink};
 
 use crate::ddl::{
-    self, Month, check_words, column_names, index_name, indexes, plain_definition, sinks,
+    self, Month, check_name, check_words, column_names, index_name, indexes, plain_definition,
+    sinks,
 };
 use crate::names::name;
 
@@ -68,7 +69,7 @@ fn of_table(old: &Sink, new: &Sink) -> Vec<String> {
             statements.push(alter(format!("ALTER COLUMN {named} DROP NOT NULL")));
         }
         if was.words != column.words {
-            let constraint = format!("{}_{}_check", crate::names::bare(&new.table), column.name);
+            let constraint = name(&check_name(new, column));
             if !was.words.is_empty() {
                 statements.push(alter(format!("DROP CONSTRAINT {constraint}")));
             }

@@ -24,7 +24,7 @@ use tokio_postgres::{Client, Transaction};
 
 use crate::database::DatabaseError;
 use crate::entry::EntryId;
-use crate::history::{Former, Place, Switch};
+use crate::history::{Former, Place, Switch, UNCOUNTED};
 use crate::row::Row;
 pub(crate) use failure::Failure;
 pub use retention::retain;
@@ -157,9 +157,32 @@ fn id_of(text: &str) -> EntryId {
     EntryId::parse(text.as_bytes()).unwrap_or_default()
 }
 
-/// A count as the database has it.
+/// A count as the database has it; a negative one is not known.
 fn number_of(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
+    u64::try_from(number).unwrap_or(UNCOUNTED)
+}
+
+/// A count as the database is to have it.
+fn stored_number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(-1)
+}
+
+/// Notes how many entries came before the place, in a database of a version that did not count.
+///
+/// # Errors
+/// If the database cannot be used, or somebody else has stored changes meanwhile.
+pub(crate) async fn count(
+    client: &mut Client,
+    keyspace: &str,
+    from: &Place,
+    number: u64,
+) -> Result<Place, StoreError> {
+    let transaction = client.transaction().await.map_err(DatabaseError::from)?;
+    lock(&transaction, keyspace, from).await.map_err(Failure::into_error)?;
+    let place = Place { number, ..from.clone() };
+    set_place(&transaction, keyspace, &place).await.map_err(DatabaseError::from)?;
+    transaction.commit().await.map_err(DatabaseError::from)?;
+    Ok(place)
 }
 
 fn place_of(row: &tokio_postgres::Row) -> Place {
@@ -230,7 +253,7 @@ async fn set_place(
 ) -> Result<(), tokio_postgres::Error> {
     let update = "UPDATE keyward_place SET history = $2, entry = $3, highest = $4, \
                   compares = $5, number = $6, stored_at = now() WHERE keyspace = $1";
-    let number = i64::try_from(place.number).unwrap_or(i64::MAX);
+    let number = stored_number(place.number);
     let [entry, highest] = [place.entry, place.highest].map(|id| id.to_string());
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
         [&keyspace, &place.history, &entry, &highest, &place.compares, &number];
@@ -256,7 +279,7 @@ pub async fn switch(
                           DO UPDATE SET stored_to = EXCLUDED.stored_to, \
                           number = EXCLUDED.number, left_at = now()";
             let stored_to = from.entry.to_string();
-            let number = i64::try_from(from.number).unwrap_or(i64::MAX);
+            let number = stored_number(from.number);
             let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
                 [&keyspace, &from.history, &stored_to, &number];
             transaction.execute(insert, &values).await?;

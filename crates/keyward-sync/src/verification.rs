@@ -15,6 +15,7 @@ use tokio_postgres::types::ToSql;
 use crate::database::{Database, DatabaseError};
 use crate::entry::EntryId;
 use crate::following::FollowError;
+use crate::inspection::lacks_of_own;
 use crate::row::{Origin, Row};
 use crate::source::Source;
 use crate::{ddl, sight, statement, store};
@@ -47,6 +48,9 @@ pub async fn verify(
     source: &mut Source,
 ) -> Result<Verification, FollowError> {
     let mut client = database.connect().await?;
+    if let Some(lacking) = lacks_of_own(&client).await? {
+        return Err(FollowError::Tables(lacking));
+    }
     let transaction = client.transaction().await.map_err(DatabaseError::from)?;
     let place = store::lock_place(&transaction, &schema.keyspace.name).await?;
     let db = schema.keyspace.db.to_string();

@@ -29,6 +29,10 @@ pair rsa:2048 ca rsa extensions
 printf subjectAltName=DNS:elsewhere.example > elsewhere
 pair "$ec" ca misnamed elsewhere
 openssl req -x509 -newkey $ec -nodes -keyout namesake.key -subj "/CN=ca" -days 2 -out namesake.crt
+for name in alone alone-too; do
+    openssl req -x509 -newkey $ec -nodes -keyout $name.key -subj "/CN=alone" -days 2 \
+        -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -out $name.crt
+done
 openssl req -x509 -key rsa.key -subj "/CN=rsa-ca" -days 2 -out rsa-ca.crt
 cp rsa.key old-rsa.key
 openssl req -new -key old-rsa.key -subj "/CN=old-rsa" -out old-rsa.csr
@@ -40,7 +44,8 @@ openssl pkcs8 -topk8 -in server.key -passout pass:secret -out encrypted.key
 /// those of `server`, `renewed`, `client`, `rsa` and `old-version` (X.509 version 1),
 /// and of `named` and `misnamed`, which are good for 127.0.0.1 and localhost, and for elsewhere.example alone;
 /// `other-ca` that of `stranger`, `rsa-ca` that of `old-rsa` (version 1, too); `namesake` is
-/// another authority by the name of `ca`; `encrypted.key` is the key of `server` behind a pass phrase.
+/// another authority by the name of `ca`; `alone` has signed itself, as an authority, and is good for
+/// 127.0.0.1 and localhost, and so has `alone-too` by the same name; `encrypted.key` is the key of `server` behind a pass phrase.
 #[derive(Debug)]
 pub struct Certificates(tempfile::TempDir);
 

@@ -11,7 +11,9 @@ use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
     verify_tls13_signature_with_raw_key,
 };
-use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::pki_types::{
+    CertificateDer, ServerName, SubjectPublicKeyInfoDer, TrustAnchor, UnixTime,
+};
 use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
@@ -43,17 +45,22 @@ impl ServerCertVerifier for Servers {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Servers { roots, algorithms } = self;
-        match VersionOne::read(end_entity) {
-            Some(old) => old.verify(roots, algorithms, now)?,
+        let verified = match VersionOne::read(end_entity) {
+            Some(old) => old.verify(roots, algorithms, now),
             None => verify_server_cert_signed_by_trust_anchor(
                 &ParsedCertificate::try_from(end_entity)?,
                 roots,
                 intermediates,
                 now,
                 algorithms.all,
-            )?,
+            ),
+        };
+        match verified {
+            Err(error) if !(is_of_authority(&error) && is_believed(roots, end_entity)) => {
+                Err(error)
+            }
+            _ => Ok(ServerCertVerified::assertion()),
         }
-        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -77,6 +84,32 @@ impl ServerCertVerifier for Servers {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
     }
+}
+
+/// Whether a certificate was refused for being that of an authority, which the library finds out
+/// after it has looked at its time.
+fn is_of_authority(error: &Error) -> bool {
+    match error {
+        Error::InvalidCertificate(CertificateError::Other(cause)) => {
+            cause.0.to_string() == "CaUsedAsEndEntity"
+        }
+        _ => false,
+    }
+}
+
+/// Whether a certificate is that of an authority which is believed itself, by its name and its
+/// key: who signs a certificate himself and hands it out as the authority shows it as a server
+/// too, which OpenSSL lets pass.
+fn is_believed(roots: &RootCertStore, certificate: &CertificateDer<'_>) -> bool {
+    let mut own = RootCertStore::empty();
+    own.add(certificate.clone().into_owned()).is_ok()
+        && own.roots.first().is_some_and(|own| {
+            let is_it = |root: &TrustAnchor<'_>| {
+                root.subject == own.subject
+                    && root.subject_public_key_info == own.subject_public_key_info
+            };
+            roots.roots.iter().any(is_it)
+        })
 }
 
 /// Believes the clients whom an authority has signed.
@@ -177,5 +210,40 @@ fn verify_13(
             verify_tls13_signature_with_raw_key(message, &key, signature, algorithms)
         }
         None => verify_tls13_signature(message, certificate, signature, algorithms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_testkit::Certificates;
+    use rustls::crypto::ring;
+    use rustls::pki_types::pem::PemObject;
+    use std::time::Duration;
+
+    #[test]
+    fn a_server_may_show_the_authority_that_is_believed_as_long_as_it_is_valid() {
+        let files = Certificates::make();
+        let certificate =
+            |name: &str| CertificateDer::from_pem_file(files.file(name)).expect("a certificate");
+        let shown = certificate("alone.crt");
+        let verify = |authority: &str, now: UnixTime| {
+            let mut roots = RootCertStore::empty();
+            roots.add(certificate(authority)).expect("an authority");
+            let servers = Servers::new(roots, &ring::default_provider());
+            let name = ServerName::try_from("localhost").expect("a name");
+            servers.verify_server_cert(&shown, &[], &name, &[], now).map(drop)
+        };
+        assert_eq!(verify("alone.crt", UnixTime::now()), Ok(()));
+        assert!(verify("ca.crt", UnixTime::now()).is_err());
+        // One by the same name has another key.
+        assert!(verify("alone-too.crt", UnixTime::now()).is_err());
+        let year = Duration::from_secs(365 * 86_400);
+        let late =
+            UnixTime::since_unix_epoch(Duration::from_secs(UnixTime::now().as_secs()) + year);
+        let Err(Error::InvalidCertificate(why)) = verify("alone.crt", late) else {
+            panic!("it is over")
+        };
+        assert!(matches!(why, CertificateError::ExpiredContext { .. }), "{why:?}");
     }
 }

@@ -51,6 +51,7 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
         unit::is_formed_by(ctx.keys, &transaction).then(|| unit::begin(ctx.keys, ctx.shared));
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut replies = Vec::new();
+    ctx.shared.is_unit_begun = true;
     for (command, args) in &transaction.queue {
         if let Err(error) = ctx.check_queued(command, args.args()) {
             ctx.shared.stats.errors.count(error.code());
@@ -59,6 +60,7 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
         }
         runner::call(ctx, Mode::Queued, command, args.args(), &mut replies);
     }
+    ctx.shared.is_unit_begun = false;
     if let Some(Err(reason)) = unit.map(|unit| unit.end(ctx)) {
         ctx.session.db = db;
         ctx.session.protocol = protocol;

@@ -1,4 +1,4 @@
-//! Warnings before memory is full: a keyspace's, or the server's.
+//! Warnings before memory is full: a keyspace's, the server's, or a changefeed's.
 //!
 //! Owns which warnings are out. One is given when a keyspace passes 80 % of its
 //! `max_memory`, and another when what may not be evicted does so by itself: there eviction
@@ -6,7 +6,8 @@
 //! 80 % of `maxmemory`, where what may not be evicted takes half of that or more: elsewhere a
 //! full cache is the ordinary state. Each is given once, and again only
 //! after it had fallen below 70 % (hysteresis), so that one that moves about the
-//! threshold does not fill the log.
+//! threshold does not fill the log. Of a changefeed it is told in the same way when it passes
+//! 80 % of `changefeed-max-memory`, and when it is full, which is over below 80 %.
 //!
 //! Looked at once a second: a sum over tables, not over rows.
 //! Not here: keeping the limit (`evict`), the figures (`keyward_store`'s `Usage`).
@@ -21,7 +22,18 @@ use std::collections::BTreeMap;
 pub(crate) const WARNED_PERCENT: f64 = 80.0;
 /// One that takes fewer may be warned of again.
 const EASED_PERCENT: f64 = 70.0;
+/// A changefeed that takes more is full.
+const FULL_PERCENT: f64 = 100.0;
 const INTERVAL_MS: i64 = 1000;
+
+/// Limits that are the server's, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// `maxmemory`; zero for none.
+    pub(crate) memory: u64,
+    /// `changefeed-max-memory`.
+    pub(crate) changefeed: u64,
+}
 
 /// The warnings that are out.
 #[derive(Debug, Default)]
@@ -30,6 +42,8 @@ pub(crate) struct Pressure {
     warned: BTreeMap<(usize, Box<str>), Warned>,
     /// Of the server.
     is_server_warned: bool,
+    /// Those of changefeeds, by database and key.
+    feeds: BTreeMap<(usize, Box<[u8]>), WarnedFeed>,
     looked_at_ms: Option<i64>,
 }
 
@@ -40,6 +54,15 @@ struct Warned {
     all: bool,
     /// Of what may not be evicted.
     unevictable: bool,
+}
+
+/// Those of a changefeed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct WarnedFeed {
+    /// That it fills up.
+    fills: bool,
+    /// That it is full.
+    is_full: bool,
 }
 
 /// What became of a warning.
@@ -53,10 +76,14 @@ enum Turn {
 
 /// Whether a threshold was passed, or left again.
 fn turn(is_warned: &mut bool, percent: f64) -> Option<Turn> {
-    if !*is_warned && percent >= WARNED_PERCENT {
+    turn_at(is_warned, percent >= WARNED_PERCENT, percent < EASED_PERCENT)
+}
+
+fn turn_at(is_warned: &mut bool, is_beyond: bool, is_eased: bool) -> Option<Turn> {
+    if !*is_warned && is_beyond {
         *is_warned = true;
         Some(Turn::Passed)
-    } else if *is_warned && percent < EASED_PERCENT {
+    } else if *is_warned && is_eased {
         *is_warned = false;
         Some(Turn::Eased)
     } else {
@@ -65,12 +92,12 @@ fn turn(is_warned: &mut bool, percent: f64) -> Option<Turn> {
 }
 
 impl Pressure {
-    /// Looks how keyspaces and the server stand, if that was not done within the last second;
-    /// returns what the log is to say of it. `bytes_max` is `maxmemory`.
+    /// Looks how keyspaces, changefeeds and the server stand, if that was not done within the
+    /// last second; returns what the log is to say of it.
     pub(crate) fn look(
         &mut self,
         keys: &Keyspace,
-        bytes_max: u64,
+        limits: Limits,
         used: impl FnOnce() -> u64,
     ) -> Vec<(LogLevel, String)> {
         let now_ms = keys.now_ms();
@@ -94,13 +121,73 @@ impl Pressure {
         }
         // Of keyspaces that are gone, or have no limit any more, nothing is kept.
         self.warned = warned;
-        if has_schema && bytes_max > 0 {
-            said.extend(self.server_line(used(), evictable, bytes_max));
+        if has_schema && limits.memory > 0 {
+            said.extend(self.server_line(used(), evictable, limits.memory));
         } else {
             self.is_server_warned = false;
         }
+        said.extend(self.look_at_feeds(keys, limits.changefeed));
         said
     }
+
+    fn look_at_feeds(&mut self, keys: &Keyspace, bytes_max: u64) -> Vec<(LogLevel, String)> {
+        let (mut feeds, mut said) = (BTreeMap::new(), Vec::new());
+        for db in 0..keys.database_count() {
+            let Some(book) = keys.book_of(db) else { continue };
+            for (feed, _) in book.changefeeds() {
+                let id = (db, Box::from(feed));
+                let mut known = self.feeds.get(&id).copied().unwrap_or_default();
+                let bytes = keys.table(keys.key_in(db, feed)).heap_bytes() as u64;
+                said.extend(feed_lines(&mut known, &id, (bytes, bytes_max)));
+                if known != WarnedFeed::default() {
+                    feeds.insert(id, known);
+                }
+            }
+        }
+        self.feeds = feeds;
+        said
+    }
+}
+
+/// What is to be said of a changefeed that takes so many bytes of so many.
+fn feed_lines(
+    warned: &mut WarnedFeed,
+    (db, feed): &(usize, Box<[u8]>),
+    (bytes, max): (u64, u64),
+) -> Vec<(LogLevel, String)> {
+    let percent = bytes as f64 / (max.max(1)) as f64 * 100.0;
+    let name = format!("Changefeed {} (db {db})", feed.escape_ascii());
+    let fills = turn(&mut warned.fills, percent);
+    let is_full = turn_at(&mut warned.is_full, percent > FULL_PERCENT, percent < WARNED_PERCENT);
+    let share = format!("{percent:.0} % of changefeed-max-memory");
+    let mut said = Vec::new();
+    match is_full {
+        Some(Turn::Passed) => said.push((
+            LogLevel::Warning,
+            format!(
+                "{name} is full, it takes {bytes} of {max} bytes (changefeed-max-memory): commands \
+                 that would add to it are refused (OOM) until keyward sync has stored some of it"
+            ),
+        )),
+        Some(Turn::Eased) => said.push((
+            LogLevel::Notice,
+            format!("{name} is at {share} again: commands that add to it are served"),
+        )),
+        None => match fills {
+            Some(Turn::Passed) => said.push((
+                LogLevel::Warning,
+                format!(
+                    "{name} takes {share}: {bytes} of {max} bytes. When it is full, commands that \
+                     would add to it are refused (OOM)"
+                ),
+            )),
+            Some(Turn::Eased) => {
+                said.push((LogLevel::Notice, format!("{name} is at {share} again")));
+            }
+            None => {}
+        },
+    }
+    said
 }
 
 impl Pressure {

@@ -128,6 +128,9 @@ pub(crate) struct Shared {
     pub(crate) reloading: Option<Box<Reloading>>,
     /// The transaction or script that is running and is judged at its end.
     pub(crate) unit: Option<Unit>,
+    /// A transaction is being carried out, or a script: nothing of it is refused for lack of
+    /// room in a changefeed.
+    pub(crate) is_unit_begun: bool,
     /// What plans left behind.
     pub(crate) remains: Remains,
     /// Keys without a pattern that are being looked through.
@@ -196,6 +199,7 @@ impl Shared {
             changeover: None,
             reloading: None,
             unit: None,
+            is_unit_begun: false,
             remains: Remains::default(),
             strangers: None,
             arrival: None,

@@ -19,7 +19,7 @@ use crate::engine::context::{Ctx, Outcome};
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::session::Session;
-use keyward_commands::{CommandId, WireError};
+use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{ArgBuf, Args};
 use keyward_rules::FeedMarks;
 use keyward_schema::{Key, Schema, SinkKind};
@@ -41,16 +41,84 @@ pub(super) fn check_room(
     shared: &Shared,
     follow_ups: &[(usize, ArgBuf)],
 ) -> Outcome {
-    for (db, command) in follow_ups {
-        let args = command.args();
-        if !is_entry(args) {
-            continue;
+    let mut entries = follow_ups.iter().filter(|(_, command)| is_entry(command.args()));
+    match entries.any(|(db, command)| is_full(keys, shared, *db, command.args().at(1))) {
+        true => Err(refusal()),
+        false => Ok(()),
+    }
+}
+
+/// Whether a changefeed takes more than it may.
+fn is_full(keys: &Keyspace, shared: &Shared, db: usize, feed: &[u8]) -> bool {
+    let bytes = keys.table(keys.key_in(db, feed)).heap_bytes() as u64;
+    bytes > shared.tunables.changefeed_bytes_max
+}
+
+/// Whether any changefeed of a database does. It is asked first: that takes less than to look for
+/// keys and scripts.
+fn has_full(keys: &Keyspace, shared: &Shared, db: usize) -> bool {
+    let book = keys.book_of(db);
+    book.is_some_and(|book| book.changefeeds().any(|(feed, _)| is_full(keys, shared, db, feed)))
+}
+
+fn refusal() -> WireError {
+    WireError::line(&[b"OOM command not allowed when a changefeed > 'changefeed-max-memory'."])
+}
+
+/// Refuses a part of a unit that has not begun if it may add to a changefeed that is full: what
+/// has begun is carried out. Where the keys of a script are not said it may add to any.
+pub(crate) fn check_part(
+    keys: &Keyspace,
+    shared: &Shared,
+    db: usize,
+    (command, args): (&Command, Args<'_>),
+) -> Outcome {
+    let Some(book) = keys.book_of(db).filter(|_| has_full(keys, shared, db)) else {
+        return Ok(());
+    };
+    let is_concerned = match shared.scripts.may_need_memory(command.id, args) {
+        false => command.keys_in(args).any(|key| {
+            let table = book.table_of(args.at(key.index));
+            let feed = table.and_then(|table| book.may_tell(command, table));
+            feed.is_some_and(|feed| is_full(keys, shared, db, feed))
+        }),
+        true => {
+            let mut named = command.keys_in(args);
+            let is_full = |feed: &[u8]| is_full(keys, shared, db, feed);
+            let may_add = |key: &[u8]| {
+                let feed = book.table_of(key).and_then(|table| book.may_be_told(table));
+                feed.is_some_and(is_full)
+            };
+            match named.len() {
+                0 => book.changefeeds().any(|(feed, _)| is_full(feed)),
+                _ => named.any(|key| may_add(args.at(key.index))),
+            }
         }
-        let feed = keys.key_in(*db, args.at(1));
-        let bytes = keys.table(feed).heap_bytes() as u64;
-        if bytes > shared.tunables.changefeed_bytes_max {
-            let text = b"OOM command not allowed when a changefeed > 'changefeed-max-memory'.";
-            return Err(WireError::line(&[text]));
+    };
+    if is_concerned { Err(refusal()) } else { Ok(()) }
+}
+
+/// The same of a transaction that is to be carried out, and of a script that a client calls.
+pub(crate) fn check_unit(
+    keys: &Keyspace,
+    shared: &Shared,
+    session: &Session,
+    (command, args): (&Command, Args<'_>),
+) -> Outcome {
+    let Some(transaction) = session.transaction.as_ref().filter(|_| command.id == CommandId::Exec)
+    else {
+        let must_look =
+            has_full(keys, shared, session.db) && shared.scripts.needs_memory(command.id, args);
+        return match must_look {
+            true => check_part(keys, shared, session.db, (command, args)),
+            false => Ok(()),
+        };
+    };
+    let mut db = session.db;
+    for (queued, args) in &transaction.queue {
+        match queued.id {
+            CommandId::Select => db = super::selected(keys, args.args()).unwrap_or(db),
+            _ => check_part(keys, shared, db, (queued, args.args()))?,
         }
     }
     Ok(())

@@ -9,7 +9,7 @@
 use super::running::{RunFacts, Running};
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::runner;
-use crate::governed::unit;
+use crate::governed::{changefeed, unit};
 use crate::host::Activity;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, ErrorStats, WireError};
@@ -94,12 +94,15 @@ pub(super) fn run_program(
     let mut answer = Vec::new();
     let allows_oom = program.flags.is_some_and(|flags| flags.has(ScriptFlag::AllowOom));
     let refusal = ctx.shared.relief.refusal(ctx.keys, ctx.session.db, |_| true);
+    let was_begun = std::mem::replace(&mut ctx.shared.is_unit_begun, true);
     let mut caller = ScriptCaller::new(ctx, program.name, program.activity, access);
     caller.out_of_memory = refusal.filter(|_| !allows_oom);
+    caller.has_room = was_begun || allows_oom;
     let mut reply = ReplyWriter::new(&mut answer, protocol);
     let mut answer_errors = ErrorStats::default();
     let errors = &mut answer_errors;
     let is_error = sandbox.run(program.code, program.name, input, &mut caller, &mut reply, errors);
+    ctx.shared.is_unit_begun = was_begun;
     ctx.session.db = db;
     ctx.session.protocol = protocol;
     if let Some(unit) = unit {
@@ -130,6 +133,8 @@ pub(super) struct ScriptCaller<'c, 'a> {
     access: Access,
     /// Why commands that take memory are refused, unless something was written before.
     out_of_memory: Option<WireError>,
+    /// Whether it may add to a changefeed, full or not.
+    has_room: bool,
     propagation: Propagation,
     has_written: bool,
     is_ended: bool,
@@ -150,6 +155,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
             facts,
             access,
             out_of_memory: None,
+            has_room: false,
             propagation: Propagation::ALL,
             has_written: false,
             is_ended: false,
@@ -198,6 +204,10 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
             && command.flags.has(Flag::DenyOom)
         {
             return Err(refusal.clone());
+        }
+        if begins_to_write && !self.has_room && self.ctx.keys.is_governed() {
+            let db = self.ctx.session.db;
+            changefeed::check_part(self.ctx.keys, self.ctx.shared, db, (command, args))?;
         }
         Ok(command)
     }

@@ -2,7 +2,7 @@
 
 use crate::harness::TestEngine;
 use crate::shop::Shop;
-use keyward_engine::{ClientId, Tunables};
+use keyward_engine::ClientId;
 
 const SHOP: &str = r#"
 [keyspace]
@@ -50,16 +50,16 @@ sink  = { drain = "likes" }
 type = "string"
 "#;
 
-const FEED: &str = "keyward:changefeed:shop";
+pub(crate) const FEED: &str = "keyward:changefeed:shop";
 
-fn shop() -> (TestEngine, ClientId) {
+pub(crate) fn shop() -> (TestEngine, ClientId) {
     let mut test = TestEngine::governed(1, SHOP);
     let client = test.engine.connect();
     (test, client)
 }
 
 /// The entries that were added since the last call, without their ids.
-fn entries(test: &mut TestEngine, client: ClientId) -> Vec<String> {
+pub(crate) fn entries(test: &mut TestEngine, client: ClientId) -> Vec<String> {
     let reply = test.call(client, &format!("XRANGE {FEED} - +"));
     let texts: Vec<&str> = reply.split("\r\n").filter(|line| !is_mark(line)).collect();
     let starts: Vec<usize> = (0..texts.len()).filter(|at| is_id(texts[*at])).collect();
@@ -217,23 +217,6 @@ fn nobody_else_writes_the_changefeed() {
     let reply = fresh.call(other, &format!("XADD {FEED} * a b"));
     assert!(reply.starts_with(&format!("-SCHEMA {FEED}: is written by Keyward alone")), "{reply}");
     assert_eq!(entries(&mut test, client), ["append tx:7 item a"]);
-}
-
-#[test]
-fn a_full_changefeed_refuses_commands_and_drops_nothing() {
-    let (mut test, client) = shop();
-    test.call(client, "SET page:a x PX 10");
-    test.call(client, "RPUSH tx:7 a");
-    let tunables = Tunables { changefeed_bytes_max: 1, ..Tunables::default() };
-    test.engine.set_tunables(tunables);
-    let full = "-OOM command not allowed when a changefeed > 'changefeed-max-memory'.\r\n";
-    assert_eq!(test.call(client, "RPUSH tx:7 b"), full);
-    assert_eq!(test.call(client, "LRANGE tx:7 0 -1"), "*1\r\n$1\r\na\r\n");
-    assert_eq!(test.call(client, "SET plain:1 x"), "+OK\r\n");
-    // What ends by itself is told all the same.
-    test.set_time(test.now_ms + 11);
-    assert_eq!(test.call(client, "EXISTS page:a"), ":0\r\n");
-    assert_eq!(entries(&mut test, client), ["append tx:7 item a", "archive page:a value x"]);
 }
 
 #[test]

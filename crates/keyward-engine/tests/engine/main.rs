@@ -4,6 +4,7 @@ mod any_type;
 mod blocking;
 mod calls;
 mod changefeed;
+mod changefeed_full;
 mod changeover;
 mod checks;
 mod clients;

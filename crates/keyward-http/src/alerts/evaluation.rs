@@ -283,4 +283,48 @@ alert.refused = { when = "> 5", for = "10s", over = "60s" }
             assert!(state.samples.len() <= SAMPLES_MAX + 1, "{}", state.samples.len());
         }
     }
+
+    const STORED: &str = r#"
+[keyspace]
+name = "shop"
+alert.lag = { when = "> 30s", for = "10s" }
+alert.waiting = { when = "> 1000", for = "10s" }
+alert.dead_letters = { when = "> 0", for = "10s", over = "60s" }
+
+[key."user:{id:uint}"]
+type = "hash"
+fields = { name = "string" }
+sink = { mirror = "users" }
+"#;
+
+    #[test]
+    fn what_waits_to_be_stored_is_of_the_changefeed_and_in_seconds() {
+        let mut stage = Stage::new(STORED);
+        let mut pass = |lag_ms: u64, waiting: u64, dead_letters: u64| {
+            stage.seconds += 10;
+            stage.publisher.publish(|writer| {
+                let mut row = |figures: &[(PatternFigure, u64)]| {
+                    let mut words = [0; PatternFigure::COUNT];
+                    figures.iter().for_each(|(figure, value)| words[*figure as usize] = *value);
+                    writer.words(&words);
+                    writer.words(&[0; 2 * Reason::COUNT]);
+                };
+                row(&[]);
+                row(&[(PatternFigure::DeadLetters, dead_letters)]);
+                row(&[(PatternFigure::LagMs, lag_ms), (PatternFigure::Waiting, waiting)]);
+            });
+            let reading = stage.board.last().expect("it was published");
+            let now = Duration::from_secs(stage.seconds);
+            let news = stage.evaluation.step(&reading, now, SystemTime::UNIX_EPOCH + now);
+            let shown: Vec<String> =
+                news.iter().map(|told| format!("{} {}", told.name, told.value)).collect();
+            shown
+        };
+        assert!(pass(29_999, 1_000, 7).is_empty());
+        assert!(pass(29_999, 1_000, 7).is_empty(), "nothing is beyond its threshold");
+        assert!(pass(30_500, 1_001, 9).is_empty(), "not for so long");
+        let fired = ["KeywardLag 30.5", "KeywardWaiting 1001", "KeywardDeadLetters 2"];
+        assert_eq!(pass(30_500, 1_001, 9), fired);
+        assert_eq!(pass(0, 0, 9).len(), 2, "what is stored is over");
+    }
 }

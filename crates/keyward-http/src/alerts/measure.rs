@@ -80,6 +80,9 @@ impl Measure {
             AlertFigure::Clients => now(Source::Server("connected_clients")),
             AlertFigure::SlowCommands => growth(Source::SlowCommands),
             AlertFigure::ReplicaLag => now(Source::ReplicaLag),
+            AlertFigure::Lag => now(pattern(PatternFigure::LagMs)),
+            AlertFigure::Waiting => now(pattern(PatternFigure::Waiting)),
+            AlertFigure::DeadLetters => growth(pattern(PatternFigure::DeadLetters)),
         }
     }
 
@@ -174,7 +177,9 @@ impl Source {
     fn read(self, declared: &DeclaredAlert<'_>, db: usize, reading: &Reading) -> Option<f64> {
         let info = |field: &str| Info::read(&reading.text).number(field);
         match self {
-            Source::Pattern(figure) => Some(sum(declared, db, reading, |row| row.figure(figure))),
+            Source::Pattern(figure) => {
+                Some(sum(declared, db, reading, |row| row.figure(figure)) / figure.unit())
+            }
             Source::Refused => {
                 Some(sum(declared, db, reading, |row| row.by_reason().0.iter().sum()))
             }

@@ -1,9 +1,10 @@
 //! KW0901: an alert cannot be evaluated.
 
 use crate::alert::{Alert, AlertFigure, AlertUnit, MAX_OVER, MIN_OVER};
-use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::nearest::nearest;
 use crate::read::Watched;
+use crate::schema::{Key, Keyspace};
 use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
@@ -55,7 +56,8 @@ pub(crate) fn unknown(name: &str, watched: Watched, at: Span) -> Diagnostic {
 }
 
 pub(crate) fn elsewhere(figure: AlertFigure, at: Span) -> Diagnostic {
-    RULE.at(at, "of the whole server")
+    let whose = if figure.is_of_sinks() { "of the whole keyspace" } else { "of the whole server" };
+    RULE.at(at, whose)
         .saying(format!("`{}` is not known of a single key", figure.name()))
         .help("move it to [keyspace]")
 }
@@ -83,6 +85,22 @@ pub(crate) fn short_window(at: Span) -> Diagnostic {
             MIN_OVER.in_words()
         ))
         .help(format!("over = \"{MIN_OVER}\""))
+}
+
+/// Alerts about rows on their way to PostgreSQL, where none go there.
+pub(crate) fn check_sinks(keyspace: Option<&Keyspace>, keys: &[Option<Key>], report: &mut Report) {
+    // What could not be read may have one.
+    let has_sinks = keys.iter().any(|key| key.as_ref().is_none_or(|key| key.sink.is_some()));
+    let of_keyspace = keyspace.iter().filter(|_| !has_sinks).flat_map(|own| &own.alerts);
+    let keys = keys.iter().flatten().filter(|key| key.sink.is_none());
+    let of_keys = keys.flat_map(|key| &key.alerts);
+    for alert in of_keyspace.chain(of_keys).filter(|alert| alert.figure.is_of_sinks()) {
+        let found = RULE
+            .at(alert.at, "nothing goes to PostgreSQL")
+            .saying(format!("`{}` is known of what has a sink", alert.figure.name()))
+            .help("sink = { mirror = \"users\" }");
+        report.push(found);
+    }
 }
 
 /// A share of nothing, if an alert is about one.
@@ -181,6 +199,46 @@ alert.refused = { severity = "warning" }
 "#,
             r#"KW0007 4:7 `when` is missing [missing here] | help: when = "< 70%""#,
         );
+    }
+
+    #[test]
+    fn what_is_on_its_way_to_postgresql_needs_a_sink() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = "1h"
+alert.lag = "> 1m"
+"#,
+            "KW0901 4:7 `lag` is not known of a single key [of the whole keyspace] | help: move it to [keyspace]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = "1h"
+alert.dead_letters = "> 0"
+"#,
+            r#"KW0901 4:7 `dead_letters` is known of what has a sink [nothing goes to PostgreSQL] | help: sink = { mirror = "users" }"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = "1h"
+sink = { mirror = "a" }
+alert.dead_letters = "> 0"
+"#,
+            "",
+        );
+        let keyspace = |more: &str| {
+            let text = format!(
+                "[keyspace]\nname = 'shop'\nalert.lag = '> 1m'\nalert.waiting = '> 10k'\n\
+                 alert.dead_letters = '> 0'\n[key.'a:{{x}}']\ntype = 'string'\nttl = '1h'\n{more}"
+            );
+            crate::check("shop.toml", text.as_bytes()).diagnostics.len()
+        };
+        assert_eq!((keyspace(""), keyspace("sink = { mirror = 'a' }")), (3, 0));
     }
 
     #[test]

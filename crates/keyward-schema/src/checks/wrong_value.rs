@@ -175,7 +175,8 @@ name = "x"
 
     #[test]
     fn a_text_in_the_place_of_a_table_is_put_into_one() {
-        let source = "[key.\"user:{id}\"]\ntype = \"hash\"\nfields = { email = \"str\", score = \"int\" }\n";
+        let source =
+            "[key.\"user:{id}\"]\ntype = \"hash\"\nfields = { email = \"str\", score = \"int\" }\n";
         let check = |wrong: &str, right: &str, rest: &str| {
             check_help(&format!("{source}{rest}\n{wrong}\n"), wrong, right);
         };

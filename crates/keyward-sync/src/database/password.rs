@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// The password for a connection, if the environment has one.
-pub(super) fn of_environment(config: &Config) -> Option<Vec<u8>> {
+/// The password for a connection, if the environment has one, or a password file: this one, or
+/// that of the environment.
+pub(super) fn of_environment(config: &Config, file: Option<String>) -> Option<Vec<u8>> {
     if let Ok(password) = std::env::var("PGPASSWORD") {
         return Some(password.into_bytes());
     }
-    let file = std::env::var_os("PGPASSFILE").map(PathBuf::from).or_else(|| {
+    let named = file.map(PathBuf::from);
+    let named = named.or_else(|| std::env::var_os("PGPASSFILE").map(PathBuf::from));
+    let file = named.or_else(|| {
         let home = std::env::var_os("HOME")?;
         Some(PathBuf::from(home).join(".pgpass"))
     })?;

@@ -20,9 +20,6 @@ use tokio_rustls::rustls::client::verify_server_name;
 use tokio_rustls::rustls::pki_types::{IpAddr, Ipv4Addr, ServerName};
 use tokio_rustls::rustls::server::ParsedCertificate;
 
-/// What `sslmode` of an address is called.
-const MODE: &str = "sslmode=";
-
 /// How a connection is guarded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mode {
@@ -32,26 +29,11 @@ pub(super) struct Mode {
     pub(super) checks_name: bool,
 }
 
-/// The address without its `sslmode`, and what that says; where it has none, what `PGSSLMODE` says.
+/// What an `sslmode` says; `said` is where it stands.
 ///
 /// # Errors
 /// A sentence, if it is none of libpq's.
-pub(super) fn mode_of(address: &str, environment: Option<&str>) -> Result<(String, Mode), String> {
-    let begins_word = |at: usize| {
-        at == 0 || address[..at].ends_with(|c: char| c == '?' || c == '&' || c.is_whitespace())
-    };
-    let found = address.match_indices(MODE).find(|(at, _)| begins_word(*at));
-    let (rest, said, word) = match found {
-        None => (address.to_owned(), "PGSSLMODE", environment.unwrap_or_default()),
-        Some((at, _)) => {
-            let behind = &address[at + MODE.len()..];
-            let end = behind.find(|c: char| c == '&' || c.is_whitespace());
-            let (word, tail) = behind.split_at(end.unwrap_or(behind.len()));
-            // What stands between two parameters stands once.
-            let tail = tail.strip_prefix('&').unwrap_or(tail);
-            (format!("{}{tail}", &address[..at]), "sslmode", word)
-        }
-    };
+pub(super) fn mode_of(word: &str, said: &str) -> Result<Mode, String> {
     let (is_encrypted, checks_name) = match word {
         // Nobody insists on it.
         "" | "allow" | "prefer" => (None, false),
@@ -64,7 +46,7 @@ pub(super) fn mode_of(address: &str, environment: Option<&str>) -> Result<(Strin
             ));
         }
     };
-    Ok((rest, Mode { is_encrypted, checks_name }))
+    Ok(Mode { is_encrypted, checks_name })
 }
 
 /// Shakes hands with servers.
@@ -77,9 +59,8 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Believes the authorities of the file that `PGSSLROOTCERT` names, or the system's.
-    pub(super) fn of_environment(checks_name: bool) -> Result<Tls, String> {
-        let authority_file = std::env::var_os("PGSSLROOTCERT").map(PathBuf::from);
+    /// Believes the authorities of a file, or the system's.
+    pub(super) fn new(authority_file: Option<PathBuf>, checks_name: bool) -> Result<Tls, String> {
         let options = ClientOptions { authority_file, ..ClientOptions::default() };
         let config = options.read().map_err(|error| error.to_string())?;
         let connector = TlsConnector::from(Arc::clone(&config));
@@ -170,22 +151,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_says_how_a_connection_is_guarded_or_else_the_environment() {
-        let check = |address: &str, environment, rest: &str, is_encrypted, checks_name| {
-            let mode = Mode { is_encrypted, checks_name };
-            assert_eq!(mode_of(address, environment), Ok((rest.to_owned(), mode)), "{address}");
+    fn a_word_says_how_a_connection_is_guarded() {
+        let check = |word: &str, is_encrypted, checks_name| {
+            assert_eq!(mode_of(word, "sslmode"), Ok(Mode { is_encrypted, checks_name }), "{word}");
         };
-        let url = "postgres://h/d?a=b&sslmode=verify-full";
-        check(url, None, "postgres://h/d?a=b&", Some(true), true);
-        check("postgres://h/d?sslmode=require&a=b", None, "postgres://h/d?a=b", Some(true), false);
-        check("host=h sslmode=verify-full port=5", None, "host=h  port=5", Some(true), true);
-        check("host=h sslmode=verify-ca", None, "host=h ", Some(true), false);
-        check("host=h sslmode=disable", Some("require"), "host=h ", Some(false), false);
-        check("host=h", Some("verify-full"), "host=h", Some(true), true);
-        check("host=h", Some("require"), "host=h", Some(true), false);
-        check("host=h", Some("prefer"), "host=h", None, false);
-        check("host=xsslmode=require", None, "host=xsslmode=require", None, false);
-        assert!(mode_of("host=h sslmode=none", None).is_err());
-        assert!(mode_of("host=h", Some("verify_full")).is_err());
+        check("verify-full", Some(true), true);
+        check("verify-ca", Some(true), false);
+        check("require", Some(true), false);
+        check("disable", Some(false), false);
+        ["", "allow", "prefer"].iter().for_each(|word| check(word, None, false));
+        let told = mode_of("always", "PGSSLMODE").expect_err("no mode");
+        assert!(told.starts_with("PGSSLMODE is disable, "), "{told}");
     }
 }

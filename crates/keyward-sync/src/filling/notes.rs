@@ -6,19 +6,16 @@ use tokio_postgres::{Client, Transaction};
 
 use super::{FillError, mirrors};
 use crate::database::DatabaseError;
+use crate::inspection::lacks_of_own;
 use crate::store;
 
 /// Notes that tables are being loaded, before anything is. A comparison that has begun ends
 /// before; none begins until they are.
 pub(super) async fn begin(client: &mut Client, schema: &Schema) -> Result<(), FillError> {
-    let own = "SELECT to_regclass('keyward_place') IS NULL \
-               OR to_regclass('keyward_loading') IS NULL \
-               OR to_regclass('keyward_unloaded') IS NULL";
-    let row = client.query_one(own, &[]).await.map_err(DatabaseError::from)?;
-    if row.get(0) {
-        let text = "the database lacks tables in which is noted what was not loaded; see keyward \
-                    sql --check";
-        return Err(FillError::Unfit(text.to_owned()));
+    if let Some(lacking) = lacks_of_own(client).await? {
+        let text =
+            format!("the database lacks what is noted in it ({lacking}); see keyward sql --check");
+        return Err(FillError::Unfit(text));
     }
     let keyspace = &*schema.keyspace.name;
     let transaction = client.transaction().await.map_err(DatabaseError::from)?;

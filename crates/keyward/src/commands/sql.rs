@@ -8,7 +8,8 @@ use clap::Args;
 use keyward_schema::Schema;
 use keyward_sync::database::Database;
 use keyward_sync::ddl::{self, Month};
-use keyward_sync::{inspection, migration};
+use keyward_sync::inspection::{self, Closeness};
+use keyward_sync::migration;
 
 use super::counted;
 use crate::Answer;
@@ -24,9 +25,11 @@ use crate::terminal::Terminal;
 /// nothing is lost by running it.
 ///
 /// With --check, the database is asked what it lacks of the (last) schema and what it has
-/// otherwise: a line each, and the command exits with 1. Nothing is altered, unless --apply
-/// is there too: then what is lacking is added, or the migration is run, in one transaction.
-/// Passwords come from PGPASSWORD or the file that PGPASSFILE names (~/.pgpass).
+/// otherwise: tables, columns, primary keys, NOT NULL, CHECKs, indexes and partitions, a line
+/// each, and the command exits with 1. Nothing is altered, unless --apply is there too: then the
+/// migration is run, if there is one, and what is lacking is added, in one transaction.
+/// Passwords come from PGPASSWORD, the file that PGPASSFILE names (~/.pgpass), or a service file
+/// of libpq (service=NAME, PGSERVICE).
 /// Exits with 2 if a file is not sound or the database cannot be asked.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -81,30 +84,24 @@ impl Sql {
     ) -> anyhow::Result<Answer> {
         let database = Database::at(address)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (inspection, applied) = runtime.block_on(async {
+        let (differences, applied) = runtime.block_on(async {
             let mut client = database.connect().await?;
-            let before = inspection::inspect(&client, schema, months).await?;
-            let statements = migration.unwrap_or(&before.additions);
+            let before = inspection::inspect(&client, schema, months, Closeness::All).await?;
             if !self.apply || before.differences.is_empty() {
-                return Ok::<_, anyhow::Error>((before, 0));
+                return Ok::<_, anyhow::Error>((before.differences, 0));
             }
-            inspection::apply(&mut client, statements).await?;
-            let applied = statements.iter().filter(|text| !is_comment(text)).count();
-            Ok((inspection::inspect(&client, schema, months).await?, applied))
+            let statements = migration.unwrap_or(&before.additions);
+            let applied = inspection::apply(&mut client, schema, months, statements).await?;
+            Ok((applied.differences, applied.statements))
         })?;
         if applied > 0 {
             terminal.say(&format!("{} applied", counted(applied, "statement")))?;
         }
-        for difference in &inspection.differences {
+        for difference in &differences {
             terminal.write(&format!("{difference}\n"))?;
         }
-        Ok(if inspection.differences.is_empty() { Answer::Yes } else { Answer::No })
+        Ok(if differences.is_empty() { Answer::Yes } else { Answer::No })
     }
-}
-
-/// Whether a statement says what is not done.
-fn is_comment(statement: &str) -> bool {
-    statement.lines().all(|line| line.starts_with("--"))
 }
 
 /// The last month, this one and the next.

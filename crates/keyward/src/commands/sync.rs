@@ -24,8 +24,8 @@ use crate::terminal::Terminal;
 /// altered or taken away only with --accept. Where changes are off the server and not stored here,
 /// it ends with 2 and says how many, unless all sinks are mirrors or --accept is there.
 ///
-/// Passwords come from PGPASSWORD or the file that PGPASSFILE names (~/.pgpass), and from
-/// REDISCLI_AUTH or the URL of the server.
+/// Passwords come from PGPASSWORD, the file that PGPASSFILE names (~/.pgpass) or a service file of
+/// libpq (service=NAME, PGSERVICE), and from REDISCLI_AUTH or the URL of the server.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     keyward sync --postgres postgres://shop@localhost/shop shop/keyward.toml\n  \

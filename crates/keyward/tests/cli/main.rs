@@ -15,4 +15,6 @@ mod plan;
 mod run;
 mod serve;
 mod sql;
+mod sql_check;
+mod sql_connection;
 mod test_cases;

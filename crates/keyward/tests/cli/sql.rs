@@ -82,25 +82,17 @@ fn tables_are_written_migrated_and_compared() {
 #[test]
 fn what_the_database_has_otherwise_is_told() {
     let postgres = Postgres::start();
-    postgres.query(
-        "CREATE TABLE users (id bigint, name text NOT NULL, balance bigint, since date NOT NULL)",
-    );
     let folder = Folder::new(&[("old.toml", OLD)]);
-    for table in [
-        "keyward_place",
-        "keyward_histories",
-        "keyward_forks",
-        "keyward_fills",
-        "keyward_loading",
-        "keyward_unloaded",
-        "keyward_dead_letters",
-    ] {
-        postgres.query(&format!("CREATE TABLE {table} ()"));
-    }
+    folder.run(&["sql", "--check", &postgres.url(), "--apply", "old.toml"]);
+    postgres.query(
+        "DROP TABLE users; \
+         CREATE TABLE users (id bigint, name text NOT NULL, balance bigint, since date NOT NULL)",
+    );
     let told = folder.run(&["sql", "--check", &postgres.url(), "old.toml"]);
     let expected = "exit 1\n--- stdout\n\
         users: since is NOT NULL, and nothing fills it\n\
-        users: the primary key is none, not (id)\n";
+        users: the primary key is none, not (id)\n\
+        users: balance lacks NOT NULL\n";
     assert_eq!(told, expected);
 }
 

@@ -223,7 +223,8 @@ fn promtool_proves_the_rules_of_every_system_and_of_every_figure() {
     }
     let text = format!(
         "[keyspace]\nname = \"every\"\nmax_memory = \"1gb\"\n{of_keyspace}\
-         [key.\"{{{{tag:{{id}}}}}}:x\"]\ntype = \"string\"\nttl = \"1h\"\nexpect = 10\n{of_key}"
+         [key.\"{{{{tag:{{id}}}}}}:x\"]\ntype = \"string\"\nttl = \"1h\"\nexpect = 10\n\
+         sink = {{ archive = \"every\" }}\n{of_key}"
     );
     std::fs::write(&every, text).expect("the schema is written");
     let files = ["events", "telegram-gateway"].map(|name| systems.join(name).join("keyward.toml"));

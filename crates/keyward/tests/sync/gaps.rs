@@ -3,7 +3,7 @@
 use keyward_testkit::Postgres;
 
 use crate::rows::SHOP;
-use crate::stage::{Stage, call_all, said};
+use crate::stage::{Stage, begun, call_all, said};
 
 const FEED: &str = "keyward:changefeed:shop";
 
@@ -15,11 +15,8 @@ fn mirrors() -> String {
 
 #[test]
 fn a_database_from_an_older_dump_is_noticed() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(
-        &mut client,
+    let (stage, server, mut client) = begun(
+        SHOP,
         r#"
         SELECT 2
         HSET user:1 name Ann balance 1 state active
@@ -61,10 +58,8 @@ fn a_database_from_an_older_dump_is_noticed() {
 
 #[test]
 fn rows_whose_changes_somebody_trimmed_are_compared() {
-    let stage = Stage::new(&mirrors());
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2\nHSET user:1 name Ann balance 1 state active");
+    let (stage, server, mut client) =
+        begun(&mirrors(), "SELECT 2\nHSET user:1 name Ann balance 1 state active");
     said(&stage.sync_once(&server));
     call_all(&mut client, "HSET user:2 name Bob balance 1 state active");
     call_all(&mut client, &format!("XTRIM {FEED} MINID = 99999999999999"));
@@ -83,10 +78,7 @@ fn rows_whose_changes_somebody_trimmed_are_compared() {
 
 #[test]
 fn another_database_of_the_same_server_says_what_it_cannot_have() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2\nRPUSH likes a b\nRPUSH likes c");
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nRPUSH likes a b\nRPUSH likes c");
     said(&stage.sync_once(&server));
     let other = Stage::on(Postgres::start(), SHOP);
     call_all(&mut client, "RPUSH likes d");
@@ -104,11 +96,8 @@ fn another_database_of_the_same_server_says_what_it_cannot_have() {
 
 #[test]
 fn a_table_that_is_made_anew_is_filled() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(
-        &mut client,
+    let (stage, server, _) = begun(
+        SHOP,
         r#"
         SELECT 2
         SET card:a '{"user":1}'

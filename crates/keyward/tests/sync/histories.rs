@@ -4,7 +4,7 @@ use keyward_resp::Frame;
 use keyward_testkit::Server;
 
 use crate::rows::SHOP;
-use crate::stage::{Aside, Stage, call_all, said};
+use crate::stage::{Aside, Stage, begun, call_all, said};
 
 /// Pushes an item, as a server that starts for it and ends.
 fn push(stage: &Stage, id: &str) -> String {
@@ -96,10 +96,7 @@ fn a_mirrored_row_that_a_lost_second_took_back_is_mended() {
 
 #[test]
 fn a_comparison_changes_a_hundredth_of_a_table_and_not_a_row_more() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2");
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2");
     for id in 0..250 {
         call_all(&mut client, &format!("HSET user:{id} name N balance 1 state active"));
     }
@@ -122,10 +119,7 @@ fn a_comparison_changes_a_hundredth_of_a_table_and_not_a_row_more() {
 
 #[test]
 fn another_server_is_told_and_takes_no_rows_away_unasked() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2");
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2");
     for id in 0..50 {
         let row = format!("HSET user:{id} name N balance 1 state active");
         call_all(&mut client, &row);
@@ -158,10 +152,7 @@ fn another_server_is_told_and_takes_no_rows_away_unasked() {
 #[test]
 fn a_mirror_that_is_added_is_filled_with_the_rows_that_are_there() {
     let without = SHOP.replace("sink   = { mirror = \"cards\" }", "");
-    let stage = Stage::new(&without);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2");
+    let (stage, server, mut client) = begun(&without, "SELECT 2");
     for id in 0..1_500 {
         call_all(&mut client, &format!(r#"SET card:{id} '{{"user":{id}}}'"#));
     }
@@ -190,10 +181,8 @@ fn a_mirror_that_is_added_is_filled_with_the_rows_that_are_there() {
 fn entries_of_a_sink_that_was_removed_hold_nobody_up() {
     let with_pages = SHOP;
     let without = SHOP.replace("sink = { archive = \"pages\" }", "");
-    let stage = Stage::new(with_pages);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2\nRPUSH likes a\nSET page:x one\nDEL page:x\nRPUSH likes b");
+    let (stage, server, mut client) =
+        begun(with_pages, "SELECT 2\nRPUSH likes a\nSET page:x one\nDEL page:x\nRPUSH likes b");
     stage.change_schema(&without);
     stage.apply(&mut client);
     call_all(&mut client, "RPUSH likes c\nSET page:y two\nDEL page:y");
@@ -236,10 +225,7 @@ fn entries_of_a_sink_that_was_removed_hold_nobody_up() {
 
 #[test]
 fn what_was_stored_and_not_yet_trimmed_is_trimmed_first() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2\nRPUSH likes a");
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nRPUSH likes a");
     said(&stage.sync_once(&server));
     call_all(&mut client, "RPUSH likes b");
     let feed = "keyward:changefeed:shop";

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::stage::{PROGRAM, Stage};
+use crate::rows::SHOP;
+use crate::stage::{PROGRAM, Stage, begun, call_all, said};
 
 fn schema([a, n, f, at, i]: [&str; 5]) -> String {
     let exact = if n == "decimal(2)" { ", n = { type = \"numeric(10,2)\" }" } else { "" };
@@ -73,4 +74,47 @@ fn a_migration_under_which_every_row_survives_is_run() {
     ] {
         check(at, ty, row, true);
     }
+}
+
+#[test]
+fn a_database_of_an_earlier_version_is_named_and_brought_up_to_date() {
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nRPUSH likes one two");
+    said(&stage.sync_once(&server));
+    // As it was before entries were counted.
+    stage.postgres.query(
+        "ALTER TABLE keyward_place DROP COLUMN number; \
+         ALTER TABLE keyward_histories DROP COLUMN number",
+    );
+    call_all(&mut client, "RPUSH likes three");
+    let lacking =
+        "keyward_place: there is no column number; another version of Keyward made the table";
+    let output = stage.sync_once(&server);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains(lacking) && told.contains("see keyward sql --check"), "{told}");
+    assert!(!told.contains("does not exist") && told.lines().count() == 1, "{told}");
+    for told in [stage.verify(&server), {
+        let output = stage.fill(&server, &[]);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }] {
+        assert!(told.contains(lacking) && !told.contains("does not exist"), "{told}");
+    }
+    let sql = |more: &[&str]| {
+        let url = stage.postgres.url();
+        let options = [&["sql", "--check", &url], more, &[stage.schema_text()]].concat();
+        let output = Command::new(PROGRAM).args(options).output().expect("the binary runs");
+        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.code(), told)
+    };
+    let (code, told) = sql(&[]);
+    assert!(code == Some(1) && told.starts_with(lacking), "{told}");
+    assert_eq!(sql(&["--apply"]), (Some(0), "4 statements applied\n".to_owned()));
+    // Nothing is taken for missing, and what is missing from now on is noticed.
+    said(&stage.sync_once(&server));
+    stage.check("SELECT string_agg(item, ' ' ORDER BY entry) FROM likes", "one two three");
+    stage.check("SELECT number FROM keyward_place", "2");
+    call_all(&mut client, "RPUSH likes four\nXTRIM keyward:changefeed:shop MINID = 99999999999999");
+    let output = stage.sync_once(&server);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("1 change behind "), "{told}");
 }

@@ -7,7 +7,7 @@ use keyward_resp::Frame;
 use keyward_testkit::{Client, wait_until};
 
 use crate::rows::SHOP;
-use crate::stage::{PROGRAM, Stage, call_all, said};
+use crate::stage::{PROGRAM, Stage, begun, call_all, said};
 
 /// A figure of a pattern, as KEYWARD STATS has it.
 fn figure(client: &mut Client, pattern: &str, name: &str) -> Frame {
@@ -19,11 +19,8 @@ fn figure(client: &mut Client, pattern: &str, name: &str) -> Frame {
 
 #[test]
 fn stored_rows_and_dead_letters_are_counted_for_each_pattern() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(
-        &mut client,
+    let (stage, server, mut client) = begun(
+        SHOP,
         r#"
         SELECT 2
         HSET user:1 name Ann balance 1 state active
@@ -78,11 +75,8 @@ allow = ["KW0310: drained"]
 items = "string"
 sink  = { drain = "other" }
 "#;
-    let stage = Stage::new(schema);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(
-        &mut client,
+    let (stage, server, mut client) = begun(
+        schema,
         r#"
         HSET visit:1 who Ann token se-cret
         DEL visit:1

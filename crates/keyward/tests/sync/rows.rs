@@ -2,7 +2,7 @@
 
 use keyward_testkit::wait_until;
 
-use crate::stage::{Stage, call_all, said};
+use crate::stage::{Stage, begun, call_all, said};
 
 pub(crate) const SHOP: &str = r#"
 [keyspace]
@@ -58,11 +58,8 @@ sink  = { drain = "likes", columns = { item = { type = "varchar(5)" } } }
 
 #[test]
 fn rows_and_items_reach_their_tables() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(
-        &mut client,
+    let (stage, server, mut client) = begun(
+        SHOP,
         r#"
         SELECT 2
         HSET user:1 name Ann balance 0.1 state active token se-cret
@@ -130,10 +127,7 @@ fn rows_and_items_reach_their_tables() {
 
 #[test]
 fn a_drained_item_that_is_refused_is_a_dead_letter_and_holds_nobody_up() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2\nRPUSH likes one much-too-long two");
+    let (stage, server, _) = begun(SHOP, "SELECT 2\nRPUSH likes one much-too-long two");
     let told = said(&stage.sync_once(&server));
     assert!(told.contains("2 rows, 1 item refused"), "{told}");
     stage.check("SELECT item FROM likes ORDER BY entry", "one\ntwo");
@@ -203,10 +197,7 @@ fn what_a_foreign_key_wants_is_stored_before() {
 
 #[test]
 fn rows_whose_time_was_over_while_the_server_was_not_there_are_archived() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(&mut client, "SELECT 2\nSET page:x one PX 300\nRPUSH likes a");
+    let (stage, server, _) = begun(SHOP, "SELECT 2\nSET page:x one PX 300\nRPUSH likes a");
     drop(server);
     std::thread::sleep(std::time::Duration::from_millis(400));
     let server = stage.serve();
@@ -219,11 +210,8 @@ fn rows_whose_time_was_over_while_the_server_was_not_there_are_archived() {
 
 #[test]
 fn both_sides_are_compared_row_by_row() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(
-        &mut client,
+    let (stage, server, mut client) = begun(
+        SHOP,
         r#"
         SELECT 2
         HSET user:1 name Ann balance 0.1 state active
@@ -302,11 +290,8 @@ fn a_server_stores_its_changes_itself() {
 
 #[test]
 fn a_server_is_loaded_from_its_tables() {
-    let stage = Stage::new(SHOP);
-    let server = stage.serve();
-    let mut client = server.client();
-    call_all(
-        &mut client,
+    let (stage, server, _) = begun(
+        SHOP,
         r#"
         SELECT 2
         HSET user:1 name Ann balance 0.10 state active

@@ -159,6 +159,15 @@ impl Stage {
     }
 }
 
+/// A stage, its server, and a client of it that has sent these commands.
+pub(crate) fn begun(schema: &str, commands: &str) -> (Stage, Server, Client) {
+    let stage = Stage::new(schema);
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(&mut client, commands);
+    (stage, server, client)
+}
+
 /// What carries changes, as long as it is let live.
 pub(crate) struct Syncing {
     child: Child,

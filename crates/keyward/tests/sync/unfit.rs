@@ -1,6 +1,6 @@
 //! Keys, rows and items that PostgreSQL can never hold.
 
-use crate::stage::{Stage, call_all, said};
+use crate::stage::{Stage, begun, call_all, said};
 
 const DAYS: &str = r#"
 [keyspace]
@@ -132,4 +132,20 @@ fn items_and_rows_that_can_never_be_stored_are_dead_letters_and_hold_nobody_up()
     assert!(told.contains("3 dead letters sent again and stored"), "{told}");
     stage.check("SELECT id, what FROM visits ORDER BY id", "1|x\n2|good");
     stage.check("SELECT string_agg(id, ' ' ORDER BY id) FROM tx", "c e e");
+}
+
+#[test]
+fn a_leap_second_is_stored_as_postgresql_has_it() {
+    let item = r#"RPUSH tx:1 '{"id":"a","at":"2016-12-31T23:59:60Z"}' '{"id":"b","at":"1990-12-31T15:59:60.25-08:00"}'"#;
+    let (stage, server, mut client) = begun(DAYS, item);
+    call_all(&mut client, "HSET visit:1 what left at 2015-06-30T23:59:60Z\nDEL visit:1");
+    said(&stage.sync_once(&server));
+    let times = |table: &str| {
+        format!("SELECT string_agg((at AT TIME ZONE 'UTC')::text, ' ' ORDER BY at) FROM {table}")
+    };
+    stage.check(&times("tx"), "1991-01-01 00:00:00.25 2017-01-01 00:00:00");
+    stage.check(&times("visits"), "2015-07-01 00:00:00");
+    stage.check("SELECT count(*) FROM keyward_dead_letters", "0");
+    let verified = stage.verify(&server);
+    assert!(verified.starts_with("exit 0\n"), "{verified}");
 }

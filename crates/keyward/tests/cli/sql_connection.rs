@@ -1,0 +1,103 @@
+//! How `keyward sql` comes to a database: by a service file, and by a certificate that is its own
+//! authority.
+
+use keyward_testkit::{Certificates, Postgres};
+
+use crate::run::Folder;
+
+const SCHEMA: &str = r#"[keyspace]
+name = "shop"
+
+[key."user:{id:uint}"]
+type = "hash"
+ttl = "none"
+fields = { name = "string" }
+sink = { mirror = "users" }
+"#;
+
+/// What `keyward sql --check` says in this environment: the exit code, and both outputs.
+fn ask(folder: &Folder, address: &str, environment: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = folder.command(&["sql", "--check", address, "keyward.toml"]);
+    for name in ["PGSERVICE", "PGSERVICEFILE", "PGSYSCONFDIR", "PGPASSWORD", "PGPASSFILE"] {
+        command.env_remove(name);
+    }
+    // Nobody's own files count here.
+    command.env("HOME", folder.path()).envs(environment.iter().copied());
+    let output = command.output().expect("the binary runs");
+    let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    (output.status.code(), told)
+}
+
+#[test]
+fn a_service_says_where_the_database_is_and_its_password() {
+    let postgres = Postgres::start();
+    postgres.query("CREATE ROLE ann LOGIN PASSWORD 'se-cret'");
+    let url = postgres.url();
+    let mut words = url.split(' ').filter_map(|word| word.split_once('='));
+    let host = words.find(|(name, _)| *name == "host").expect("a host").1;
+    let rules = "local all ann scram-sha-256\nlocal all all trust\n";
+    std::fs::write(format!("{host}/data/pg_hba.conf"), rules).expect("who may connect");
+    postgres.query("SELECT pg_reload_conf()");
+    let service = format!(
+        "# ours\n[other]\nhost=elsewhere.invalid\n\n[shop]\nhost={host}\n\
+         dbname=postgres\nuser=ann\npassword=se-cret\nsslmode=disable\n"
+    );
+    let folder = Folder::new(&[
+        ("keyward.toml", SCHEMA),
+        ("services", &service),
+        ("pg_service.conf", &service.replace("[shop]", "[system]")),
+        (".pg_service.conf", &service.replace("[shop]", "[home]")),
+        ("broken", "[shop]\nse-cret\n"),
+    ]);
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (file, directory) = (at("services"), folder.path().display().to_string());
+    let files = [("PGSERVICEFILE", &*file), ("PGSYSCONFDIR", &*directory)];
+    let reached = |(code, told): (Option<i32>, String)| {
+        assert!(code == Some(1) && told.starts_with("there is no table users\n"), "{told}");
+    };
+    for address in ["service=shop", "postgres://?service=shop", "postgresql:///?service=shop"] {
+        reached(ask(&folder, address, &files));
+    }
+    // What no file of one's own has the system's may have.
+    reached(ask(&folder, "service=system", &files));
+    reached(ask(&folder, "service=home", &files[1..]));
+    let named = [("PGSERVICE", "shop"), files[0], files[1]];
+    reached(ask(&folder, "postgres://", &named));
+    // What the address says counts first, and what the service says before the environment.
+    let (code, told) = ask(&folder, "service=shop user=nobody password=x", &files);
+    assert!(code == Some(2) && told.contains("nobody"), "{told}");
+    reached(ask(&folder, "service=shop", &[("PGUSER", "nobody"), files[0]]));
+    // By the address alone, and without the service, there is no password.
+    let (code, told) = ask(&folder, &url.replace("user=keyward", "user=ann"), &files);
+    assert!(code == Some(2) && told.contains("cannot connect"), "{told}");
+    let (code, told) = ask(&folder, "service=none", &files);
+    assert!(code == Some(2) && told.contains("there is no service none"), "{told}");
+    let broken = at("broken");
+    for path in [&*broken, "/nowhere/services"] {
+        let (code, told) = ask(&folder, "service=shop", &[("PGSERVICEFILE", path)]);
+        assert!(code == Some(2) && told.contains("service file"), "{told}");
+        assert!(!told.contains("se-cret"), "{told}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_its_own_authority_is_believed_as_libpq_believes_it() {
+    let certificates = Certificates::make();
+    let postgres = Postgres::start_with_tls(&certificates, "alone");
+    let folder = Folder::new(&[("keyward.toml", SCHEMA)]);
+    let own = certificates.path("alone.crt");
+    let url = postgres.tls_url();
+    for mode in ["require", "verify-full"] {
+        let url = url.replace("sslmode=require", &format!("sslmode={mode}"));
+        let (code, told) = ask(&folder, &url, &[("PGSSLROOTCERT", &own)]);
+        assert!(code == Some(1) && told.starts_with("there is no table users"), "{mode}: {told}");
+        for other in ["ca.crt", "alone-too.crt"] {
+            let other = certificates.path(other);
+            let (code, told) = ask(&folder, &url, &[("PGSSLROOTCERT", &other)]);
+            assert!(code == Some(2) && told.contains("cannot connect"), "{mode}: {told}");
+        }
+        // The address may name the file, too.
+        let named = format!("{url}&sslrootcert={}", own.replace('/', "%2F"));
+        assert_eq!(ask(&folder, &named, &[]).0, Some(1));
+    }
+}
