@@ -3,8 +3,8 @@
 //! Owns the representation: nodes of packed entries (`node`) in a tree by their first ids
 //! (`tree`), and what is told of all of them. Files and payloads have a node as Redis has
 //! it in its place, byte for byte, and new ones begin where Redis begins them: so approximate
-//! trims remove the same entries. In memory only nodes that change are such listpacks; full
-//! ones are stripped of what follows from the rest (`stripped`).
+//! trims remove the same entries. In memory only nodes that change and the newest two are such
+//! listpacks; others are stripped of what follows from the rest (`stripped`).
 //!
 //! Everything below the row is shared until it changes (copy-on-write), so that a copy of a
 //! stream takes no longer than a glance at it: a snapshot keeps one, COPY and the journal
@@ -176,7 +176,7 @@ impl Body {
             None => {
                 let mut node = Node::new(texts.clone());
                 node.append(id, id, texts);
-                self.close_last();
+                self.strip_behind();
                 let is_new = self.nodes.insert(id, node);
                 assert!(is_new, "only the last node may begin with an id that is yet to come");
             }
@@ -190,9 +190,11 @@ impl Body {
         Ok(())
     }
 
-    /// Strips the last node, behind which another one comes.
-    fn close_last(&mut self) {
-        let Some(place) = self.nodes.last() else { return };
+    /// Strips the node before the last one, behind which another comes: what is newest is what
+    /// is read most, and stays as it is.
+    fn strip_behind(&mut self) {
+        let last = self.nodes.last();
+        let Some(place) = last.and_then(|last| self.nodes.previous(last)) else { return };
         if let Some(stripped) = self.nodes.at(place).leaf.stripped() {
             self.nodes.edit(place, |_, node| *node = stripped);
         }

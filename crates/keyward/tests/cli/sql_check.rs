@@ -149,7 +149,7 @@ fn partitions_and_keys_that_are_otherwise_are_told_and_left() {
 fn a_migration_of_checks_and_indexes_alone_is_run() {
     let postgres = Postgres::start();
     let new = SCHEMA.replace("on | off", "on | off | new");
-    let indexed = new.replace("amount = \"decimal\" }", "amount = \"decimal\" }").replace(
+    let indexed = new.replace(
         "append = \"tx\", key = [\"id\"], retain = \"1y\"",
         "append = \"tx\", key = [\"id\"]",
     );
