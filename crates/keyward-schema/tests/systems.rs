@@ -27,7 +27,11 @@ const SYSTEMS: [(&str, usize, &[&str]); 5] = [
         ],
     ),
     ("api-billing", 12, &[]),
-    ("telegram-gateway", 3, &["telegram:channel:{channel_id:int}:open"]),
+    (
+        "telegram-gateway",
+        3,
+        &["telegram:channel:{channel_id:int}:open", "telegram:channel:{channel_id:int}:taken"],
+    ),
     (
         "events",
         32,
