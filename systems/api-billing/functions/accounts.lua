@@ -35,6 +35,13 @@ local function past_value(text, at)
   return at
 end
 
+-- What a JSON text says. One that cannot be read, for half of a surrogate pair, is taken as it is
+-- written.
+local function said(written)
+  local is_read, value = pcall(cjson.decode, '[' .. written .. ']')
+  return is_read and value[1] or written
+end
+
 -- The first and the last byte of a member's value in the text of a JSON object.
 local function find_member(text, name)
   local at = text:find('{', 1, true) + 1
@@ -46,7 +53,7 @@ local function find_member(text, name)
         return
       end
       local behind_name = past_value(text, at)
-      found = cjson.decode('[' .. text:sub(at, behind_name - 1) .. ']')[1]
+      found = said(text:sub(at, behind_name - 1))
       first = text:find('[^%s:]', behind_name)
     end
     at = past_value(text, first)
@@ -62,6 +69,18 @@ local function member(text, name)
   return first and text:sub(first, last)
 end
 
+-- An object's text up to what closes it, white space before that aside, and the rest.
+local function split_end(text)
+  local first = #text
+  while first > 1 and text:byte(first) ~= 125 do
+    first = first - 1
+  end
+  while text:find('^%s', first - 1) do
+    first = first - 1
+  end
+  return text:sub(1, first - 1), text:sub(first)
+end
+
 -- The text with one member set, and everything else as it was.
 local function with_member(text, name, value)
   local first, last = find_member(text, name)
@@ -69,7 +88,7 @@ local function with_member(text, name, value)
     return text:sub(1, first - 1) .. value .. text:sub(last + 1)
   end
   local space = text:find('":%s') and ' ' or ''
-  local kept, ending = text:match('^(.-)(%s*}%s*)$')
+  local kept, ending = split_end(text)
   return kept .. ',' .. space .. '"' .. name .. '":' .. space .. value .. ending
 end
 
@@ -90,8 +109,12 @@ local function name_of(api_key)
   return api_key:match('^api_key:(.*)$')
 end
 
+local function status_of(row)
+  return said(member(row, 'status') or 'null')
+end
+
 local function is_active(row)
-  return cjson.decode(row).status == 'active'
+  return status_of(row) == 'active'
 end
 
 -- Why a key may not be used, or nil. `user` is the key of the user whom it names.
@@ -184,8 +207,8 @@ local function use_api_key(keys, args)
   if refused then
     return refused
   end
-  local used_at = cjson.decode(row).last_used_at
-  if not is_before(args[1], used_at ~= cjson.null and used_at) then
+  local used_at = member(row, 'last_used_at')
+  if not is_before(args[1], used_at and used_at ~= 'null' and said(used_at)) then
     row = with_member(row, 'last_used_at', quote(args[1]))
     redis.call('SET', keys[1], row)
   end
@@ -235,7 +258,7 @@ local function revoke_api_key(keys)
   if not row or member(row, 'user_id') ~= id_of(keys[1]) then
     return redis.error_reply('API_KEY_UNKNOWN this user has no such key')
   end
-  if cjson.decode(row).status == 'revoked' then
+  if status_of(row) == 'revoked' then
     return 'duplicate'
   end
   redis.call('SET', keys[2], with_member(row, 'status', '"revoked"'))

@@ -35,6 +35,13 @@ local function past_value(text, at)
   return at
 end
 
+-- What a JSON text says. One that cannot be read, for half of a surrogate pair, is taken as it is
+-- written.
+local function said(written)
+  local is_read, value = pcall(cjson.decode, '[' .. written .. ']')
+  return is_read and value[1] or written
+end
+
 -- The first and the last byte of a member's value in the text of a JSON object.
 local function find_member(text, name)
   local at = text:find('{', 1, true) + 1
@@ -46,7 +53,7 @@ local function find_member(text, name)
         return
       end
       local behind_name = past_value(text, at)
-      found = cjson.decode('[' .. text:sub(at, behind_name - 1) .. ']')[1]
+      found = said(text:sub(at, behind_name - 1))
       first = text:find('[^%s:]', behind_name)
     end
     at = past_value(text, first)
@@ -67,13 +74,25 @@ local function spacing(text)
   return text:find('":%s') and ' ' or ''
 end
 
+-- An object's text up to what closes it, white space before that aside, and the rest.
+local function split_end(text)
+  local first = #text
+  while first > 1 and text:byte(first) ~= 125 do
+    first = first - 1
+  end
+  while text:find('^%s', first - 1) do
+    first = first - 1
+  end
+  return text:sub(1, first - 1), text:sub(first)
+end
+
 -- The text with one member set, and everything else as it was.
 local function with_member(text, name, value)
   local first, last = find_member(text, name)
   if first then
     return text:sub(1, first - 1) .. value .. text:sub(last + 1)
   end
-  local kept, ending = text:match('^(.-)(%s*}%s*)$')
+  local kept, ending = split_end(text)
   local space = spacing(text)
   local comma = kept:find('^%s*{$') and '' or ',' .. space
   return kept .. comma .. '"' .. name .. '":' .. space .. value .. ending
@@ -161,20 +180,19 @@ local function redeem_coupon(keys)
   if not coupon then
     return redis.error_reply('COUPON_UNKNOWN there is no such coupon, or it has ended')
   end
-  local fields = cjson.decode(coupon)
-  if seconds_of(fields.valid_until) <= now() then
+  if seconds_of(said(member(coupon, 'valid_until'))) <= now() then
     return redis.error_reply('COUPON_EXPIRED it is no longer valid')
   end
   if redis.call('EXISTS', keys[2]) == 1 then
     return redis.error_reply('COUPON_USED this user has used it before')
   end
-  local used = fields.used_count + 1
-  if used > fields.max_uses then
+  local used, max_uses = member(coupon, 'used_count') + 1, tonumber(member(coupon, 'max_uses'))
+  if used > max_uses then
     return redis.error_reply('COUPON_EXHAUSTED no uses are left')
   end
   redis.call('SET', keys[1], with_member(coupon, 'used_count', string.format('%d', used)), 'KEEPTTL')
   redis.call('SET', keys[2], '1')
-  return { 'discount_percent', member(coupon, 'discount_percent'), 'uses_left', fields.max_uses - used }
+  return { 'discount_percent', member(coupon, 'discount_percent'), 'uses_left', max_uses - used }
 end
 
 -- ── Payments ─────────────────────────────────────────────────────────────────────

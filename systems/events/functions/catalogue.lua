@@ -79,11 +79,7 @@ local function remember_search(keys, args)
 end
 
 redis.register_function('register_attendee', register_attendee)
+redis.register_function('cancel_registration', cancel_registration)
 redis.register_function('count_interaction', count_interaction)
 redis.register_function('raise_popularity', raise_popularity)
 redis.register_function('remember_search', remember_search)
-
--- These free memory, or change what is there: they run when it is full, too.
-redis.register_function{
-  function_name = 'cancel_registration', callback = cancel_registration, flags = { 'allow-oom' },
-}

@@ -35,6 +35,13 @@ local function past_value(text, at)
   return at
 end
 
+-- What a JSON text says. One that cannot be read, for half of a surrogate pair, is taken as it is
+-- written.
+local function said(written)
+  local is_read, value = pcall(cjson.decode, '[' .. written .. ']')
+  return is_read and value[1] or written
+end
+
 -- The first and the last byte of a member's value in the text of a JSON object.
 local function find_member(text, name)
   local at = text:find('{', 1, true) + 1
@@ -46,7 +53,7 @@ local function find_member(text, name)
         return
       end
       local behind_name = past_value(text, at)
-      found = cjson.decode('[' .. text:sub(at, behind_name - 1) .. ']')[1]
+      found = said(text:sub(at, behind_name - 1))
       first = text:find('[^%s:]', behind_name)
     end
     at = past_value(text, first)
@@ -56,13 +63,25 @@ local function find_member(text, name)
   end
 end
 
+-- An object's text up to what closes it, white space before that aside, and the rest.
+local function split_end(text)
+  local first = #text
+  while first > 1 and text:byte(first) ~= 125 do
+    first = first - 1
+  end
+  while text:find('^%s', first - 1) do
+    first = first - 1
+  end
+  return text:sub(1, first - 1), text:sub(first)
+end
+
 -- The text with one member set, and everything else as it was.
 local function with_member(text, name, value)
   local first, last = find_member(text, name)
   if first then
     return text:sub(1, first - 1) .. value .. text:sub(last + 1)
   end
-  local kept, ending = text:match('^(.-)(%s*}%s*)$')
+  local kept, ending = split_end(text)
   -- What stands behind a colon or a comma: JavaScript writes nothing, Python a space.
   local space = text:find('":%s') and ' ' or ''
   local comma = kept:find('^%s*{$') and '' or ',' .. space
@@ -104,7 +123,7 @@ local function status_of(message)
   if not first or written == 'null' then
     return 'received'
   end
-  return written:match('^"([^"\\]*)"$') or cjson.decode('[' .. written .. ']')[1]
+  return written:match('^"([^"\\]*)"$') or said(written)
 end
 
 -- A test for a status that seldom needs to read a message whole. Quotes within a text
@@ -226,14 +245,10 @@ local function set_message_status(keys, args)
 end
 
 redis.register_function('receive_message', receive_message)
+redis.register_function('set_message_status', set_message_status)
 redis.register_function{
   function_name = 'poll_messages', callback = poll_messages, flags = { 'no-writes' },
 }
 redis.register_function{
   function_name = 'newest_messages', callback = newest_messages, flags = { 'no-writes' },
-}
-
--- These free memory, or change what is there: they run when it is full, too.
-redis.register_function{
-  function_name = 'set_message_status', callback = set_message_status, flags = { 'allow-oom' },
 }
