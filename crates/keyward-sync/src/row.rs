@@ -327,6 +327,10 @@ fn of_shape(shape: &Shape, column: &Column, found: &Found) -> Result<Option<Stri
         // A text of JSON is one in a column of JSON too.
         Found::Quoted(_, json) if column.ty == ColumnType::Jsonb => json.clone(),
         Found::Quoted(text, _) => text_of(text.as_bytes())?,
+        // A text that cannot be read.
+        Found::Raw(json) if json.starts_with('"') => {
+            return Err("has half of a surrogate pair, which no text of PostgreSQL has");
+        }
         Found::Raw(json) => json.clone(),
     };
     let text = match &column.strip {

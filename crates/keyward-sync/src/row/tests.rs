@@ -135,6 +135,20 @@ fn a_text_of_json_stays_one_in_a_column_of_json() {
 }
 
 #[test]
+fn half_of_a_surrogate_pair_is_not_taken_for_another_text() {
+    let schema = schema(
+        "[key.\"k:{id}\"]\ntype = 'json'\nfields = { t = 'string' }\nsink = { mirror = 'k' }",
+    );
+    let key = &schema.keys[0];
+    let sink = key.sink.as_ref().expect("a sink");
+    let row = |text: &[u8]| rows_of(key, sink, b"k:a", &Held::Text(text), ORIGIN);
+    let problem = "has half of a surrogate pair, which no text of PostgreSQL has";
+    assert_eq!(row(br#"{"t":"cut \ud83d"}"#), Err(Unfit { column: "t".into(), problem }));
+    let whole = row(br#"{"t":"\ud83d\ude00"}"#).expect("a row");
+    assert_eq!(whole[0].last(), Some(&Some("\u{1f600}".to_owned())));
+}
+
+#[test]
 fn an_id_that_was_given_before_bears_its_history() {
     let schema = schema(
         "[key.\"q\"]\ntype = 'list'\nttl = 'none'\nallow = ['KW0310: drained']\nitems = 'str'\nsink = { drain = 'q' }",
