@@ -204,8 +204,8 @@ impl Pressure {
                 LogLevel::Warning,
                 format!(
                     "Memory in use is {percent:.0} % of maxmemory, {used} of {max} bytes, of which \
-                     patterns let {evictable} be evicted. When the rest fills it, commands that take \
-                     memory are refused (OOM)"
+                     patterns let {evictable} be evicted. When what may not be evicted fills it, commands \
+                     that take memory are refused (OOM)"
                 ),
             ),
             Turn::Eased => {
