@@ -22,19 +22,6 @@ mod add;
 mod count;
 mod expire;
 mod set;
-/// Whether a trim takes away something else than what stands before an entry.
-fn is_vague_trim(case: Case<'_>) -> bool {
-    let is = |at: usize, word: &[u8]| {
-        case.args.get(at).is_some_and(|given| given.eq_ignore_ascii_case(word))
-    };
-    let is_exact = match case.args.len() {
-        4 => is(2, b"MINID"),
-        5 => is(2, b"MINID") && is(3, b"="),
-        _ => false,
-    };
-    case.command.id == CommandId::XTrim && !is_exact
-}
-
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +35,18 @@ use crate::reason::Reason;
 use crate::refusal::Refusal;
 use crate::verdict::{Judged, Verdict};
 use crate::view::{Blind, NotYet, Row, RowType, View};
+
+/// Whether a trim takes away what stands before an entry, and nothing else.
+fn is_exact_trim(case: Case<'_>) -> bool {
+    let is = |at: usize, word: &[u8]| {
+        case.args.get(at).is_some_and(|given| given.eq_ignore_ascii_case(word))
+    };
+    match case.args.len() {
+        4 => is(2, b"MINID"),
+        5 => is(2, b"MINID") && is(3, b"="),
+        _ => false,
+    }
+}
 
 /// A call under judgement.
 #[derive(Clone, Copy)]
@@ -177,8 +176,32 @@ impl RuleBook {
 
     fn judge(&self, case: Case<'_>) -> Judgement<Verdict> {
         if self.has_sinks() {
-            self.keep_appended(case)?;
-            self.keep_changefeed(case)?;
+            match case.command.id {
+                CommandId::LSet
+                | CommandId::LInsert
+                | CommandId::LRem
+                | CommandId::Restore
+                | CommandId::Rename
+                | CommandId::RenameNx
+                | CommandId::Copy
+                | CommandId::RPopLPush
+                | CommandId::LMove
+                | CommandId::BRPopLPush
+                | CommandId::BLMove
+                | CommandId::Sort => self.keep_appended(case)?,
+                CommandId::XTrim
+                | CommandId::XSetId
+                | CommandId::XDel
+                | CommandId::XGroupCreate
+                | CommandId::XGroupCreateConsumer
+                | CommandId::XGroupDelConsumer
+                | CommandId::XGroupDestroy
+                | CommandId::XGroupSetId
+                | CommandId::XReadGroup
+                | CommandId::XAutoClaim
+                | CommandId::XClaim => self.keep_changefeed(case)?,
+                _ => {}
+            }
         }
         match Call::read(case.command, case.args, case.view.now_ms()) {
             Call::Set { value, asked } => self.set(case, value, asked),
@@ -208,6 +231,7 @@ impl RuleBook {
 
     /// Items that a table has are not changed behind its back, nor told once more: what makes an
     /// item a row is its push, and moving, sorting or restoring it is none.
+    #[inline(never)] // Kept out of the path of every other command.
     fn keep_appended(&self, case: Case<'_>) -> Judgement<()> {
         let appended = |position: usize| {
             let table = (case.table_of)(position)?;
@@ -223,14 +247,7 @@ impl RuleBook {
                 let Some((table, _)) = appended(1) else { return Ok(()) };
                 (table, 1, "is appended to a table: items are pushed to it, not restored")
             }
-            CommandId::Rename
-            | CommandId::RenameNx
-            | CommandId::Copy
-            | CommandId::RPopLPush
-            | CommandId::LMove
-            | CommandId::BRPopLPush
-            | CommandId::BLMove
-            | CommandId::Sort => {
+            _ => {
                 // The destination of SORT stands last, if there is one.
                 let to = match case.command.id {
                     CommandId::Sort => case.command.keys_in(case.args).map(|key| key.index).last(),
@@ -251,7 +268,6 @@ impl RuleBook {
                 };
                 (table, at, problem)
             }
-            _ => return Ok(()),
         };
         let place = Place { table, key: case.args.at(position) };
         Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)))
@@ -259,22 +275,9 @@ impl RuleBook {
 
     /// The ids of a changefeed tell what is stored: none is skipped, given twice or taken out.
     /// Its groups tell of its histories.
+    #[inline(never)] // Kept out of the path of every other command.
     fn keep_changefeed(&self, case: Case<'_>) -> Judgement<()> {
-        let is_kept_from = is_vague_trim(case)
-            || matches!(
-                case.command.id,
-                CommandId::XSetId
-                    | CommandId::XDel
-                    | CommandId::XGroupCreate
-                    | CommandId::XGroupCreateConsumer
-                    | CommandId::XGroupDelConsumer
-                    | CommandId::XGroupDestroy
-                    | CommandId::XGroupSetId
-                    | CommandId::XReadGroup
-                    | CommandId::XAutoClaim
-                    | CommandId::XClaim
-            );
-        if !is_kept_from {
+        if case.command.id == CommandId::XTrim && is_exact_trim(case) {
             return Ok(());
         }
         for key in case.command.keys_in(case.args) {
