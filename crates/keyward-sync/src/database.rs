@@ -1,15 +1,16 @@
 //! The connection to PostgreSQL.
 //!
 //! Owns where the database is and how one comes to it: an address as libpq writes it, what a
-//! service file says besides, a password of the environment or of a password file. Invariant: no message of this module
-//! has a password or the address in it, which may hold one.
+//! service file and the environment say besides, a password of the environment or of a password
+//! file. Invariant: no message of this module has a password or the address in it, which may hold
+//! one.
 
 mod address;
 mod password;
 mod service;
 mod tls;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use tokio_postgres::config::SslMode;
@@ -17,6 +18,9 @@ use tokio_postgres::{Client, Config, NoTls};
 
 use service::Service;
 use tls::{Mode, Tls};
+
+/// Where a server on this machine has its socket, on Debian and its kin.
+const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 
 /// Why the database could not be used.
 #[derive(Debug, Error)]
@@ -53,8 +57,9 @@ pub struct Database {
 impl Database {
     /// Reads an address, `postgres://user@host/name` or `host=… user=…`. What it leaves open the
     /// service says that it names (`service=…`), or `PGSERVICE`; what that leaves open comes from
-    /// `PGUSER`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGPASSWORD`, and the file that `PGPASSFILE` names,
-    /// `~/.pgpass` unless given.
+    /// the variables that libpq reads (`PGHOST`, `PGPORT`, `PGDATABASE`, `PGUSER`, `PGSSLMODE`,
+    /// `PGPASSWORD` and so on) and the file that `PGPASSFILE` names, `~/.pgpass` unless given. A
+    /// host that nobody names is the socket where Debian has it, as for psql.
     ///
     /// # Errors
     /// If it cannot be read, or the service cannot.
@@ -79,13 +84,20 @@ impl Database {
         // What both say counts as the address says it.
         ["sslmode", "sslrootcert", "passfile"].iter().for_each(|name| drop(service.take(name)));
         service.complete(&mut config).map_err(DatabaseError::Connection)?;
+        Service::of_environment().complete(&mut config).map_err(DatabaseError::Connection)?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            match Path::new(SOCKET_DIRECTORY).is_dir() {
+                true => config.host_path(SOCKET_DIRECTORY),
+                false => config.host("localhost"),
+            };
+        }
         config.ssl_mode(match is_encrypted {
             Some(true) => SslMode::Require,
             Some(false) => SslMode::Disable,
             None => SslMode::Prefer,
         });
         if config.get_user().is_none()
-            && let Ok(user) = std::env::var("PGUSER").or_else(|_| std::env::var("USER"))
+            && let Ok(user) = std::env::var("USER")
         {
             config.user(user);
         }

@@ -1,4 +1,4 @@
-//! libpq's service files: settings of a connection by a name.
+//! What libpq reads besides an address: service files, and variables of the environment.
 //!
 //! A service is looked for as libpq does: in the file that `PGSERVICEFILE` names, or
 //! `~/.pg_service.conf`, and then in `pg_service.conf` of the directory `PGSYSCONFDIR`
@@ -44,11 +44,24 @@ const IDLE: [&str; 5] = [
     "krbsrvname",
 ];
 
-/// The settings of a service, in the order of the file.
+/// Variables of the environment, and the setting that each stands for.
+const VARIABLES: [(&str, &str); 8] = [
+    ("PGHOST", "host"),
+    ("PGHOSTADDR", "hostaddr"),
+    ("PGPORT", "port"),
+    ("PGDATABASE", "dbname"),
+    ("PGUSER", "user"),
+    ("PGOPTIONS", "options"),
+    ("PGCONNECT_TIMEOUT", "connect_timeout"),
+    ("PGTARGETSESSIONATTRS", "target_session_attrs"),
+];
+
+/// The settings of a service, in the order of the file; or those of the environment.
 #[derive(Default)]
 pub(super) struct Service {
     settings: Vec<(String, String)>,
-    name: String,
+    /// Who says so, for messages.
+    origin: String,
 }
 
 impl Service {
@@ -71,10 +84,17 @@ impl Service {
             }
             let text = text_of(&file)?;
             if let Some(settings) = settings_of(&text, &name, &file)? {
-                return Ok(Service { settings, name });
+                return Ok(Service { settings, origin: format!("the service {name}") });
             }
         }
         Err(format!("there is no service {name} in the service files"))
+    }
+
+    /// What the variables of the environment say.
+    pub(super) fn of_environment() -> Service {
+        let said = |(name, setting): (&str, &str)| Some((setting.to_owned(), variable(name)?));
+        let settings = VARIABLES.into_iter().filter_map(said).collect();
+        Service { settings, origin: "the environment".to_owned() }
     }
 
     /// Takes a setting out that Keyward reads itself.
@@ -97,10 +117,8 @@ impl Service {
             let text = format!("{name}='{quoted}'");
             let one = text.parse::<Config>().ok().filter(|_| KNOWN.contains(&&**name));
             let Some(one) = one else {
-                let service = &self.name;
-                return Err(format!(
-                    "the service {service} has a setting that cannot be used here: {name}"
-                ));
+                let origin = &self.origin;
+                return Err(format!("{origin} has a setting that cannot be used here: {name}"));
             };
             merge(&mut own, &one);
         }
@@ -247,7 +265,7 @@ mod tests {
     #[test]
     fn a_service_completes_what_an_address_leaves_open() {
         let settings = read(FILE, "shop").expect("sound").expect("there");
-        let service = Service { settings, name: "shop".to_owned() };
+        let service = Service { settings, origin: "the service shop".to_owned() };
         let mut config: Config = "host=mine user=ann".parse().expect("an address");
         service.complete(&mut config).expect("settings that are known");
         assert_eq!(config.get_hosts(), [Host::Tcp("mine".to_owned())]);
@@ -269,7 +287,7 @@ mod tests {
         assert_eq!(told, "the service file f, line 4: a setting is NAME=VALUE");
         assert!(read("[a]\nservice=b\n", "a").is_err());
         let settings = vec![("sslkey".to_owned(), "se-cret".to_owned())];
-        let service = Service { settings, name: "shop".to_owned() };
+        let service = Service { settings, origin: "the service shop".to_owned() };
         let told = service.complete(&mut Config::new()).expect_err("not known");
         assert_eq!(told, "the service shop has a setting that cannot be used here: sslkey");
     }

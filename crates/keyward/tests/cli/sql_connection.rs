@@ -18,8 +18,10 @@ sink = { mirror = "users" }
 /// What `keyward sql --check` says in this environment: the exit code, and both outputs.
 fn ask(folder: &Folder, address: &str, environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = folder.command(&["sql", "--check", address, "keyward.toml"]);
-    for name in ["PGSERVICE", "PGSERVICEFILE", "PGSYSCONFDIR", "PGPASSWORD", "PGPASSFILE"] {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PG") {
+            command.env_remove(name);
+        }
     }
     // Nobody's own files count here.
     command.env("HOME", folder.path()).envs(environment.iter().copied());
@@ -78,6 +80,32 @@ fn a_service_says_where_the_database_is_and_its_password() {
         assert!(code == Some(2) && told.contains("service file"), "{told}");
         assert!(!told.contains("se-cret"), "{told}");
     }
+}
+
+#[test]
+fn what_address_and_service_leave_open_the_environment_says() {
+    let postgres = Postgres::start();
+    postgres.query("CREATE DATABASE shop");
+    let url = postgres.url();
+    let words: Vec<(&str, &str)> = url.split(' ').filter_map(|word| word.split_once('=')).collect();
+    let word = |name: &str| words.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+    let folder = Folder::new(&[("keyward.toml", SCHEMA)]);
+    let said = [
+        ("PGHOST", word("host").expect("a host")),
+        ("PGPORT", word("port").unwrap_or("5432")),
+        ("PGUSER", word("user").expect("a user")),
+        ("PGDATABASE", "shop"),
+    ];
+    for address in ["postgres://", "postgresql:///", ""] {
+        let (code, told) = ask(&folder, address, &said);
+        assert!(code == Some(1) && told.starts_with("there is no table users\n"), "{told}");
+    }
+    // The address counts first.
+    let (code, told) = ask(&folder, "dbname=absent", &said);
+    assert!(code == Some(2) && told.contains("absent"), "{told}");
+    let (code, told) = ask(&folder, "postgres://", &[said[0], said[2], ("PGPORT", "many")]);
+    assert!(code == Some(2) && told.contains("the environment has a setting"), "{told}");
+    assert!(told.contains("port"), "{told}");
 }
 
 #[test]
