@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls};
 
 use service::Service;
@@ -131,12 +132,27 @@ impl Database {
                 Ok(client)
             }
             _ => {
-                let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
+                let connected = self.config.connect(NoTls).await;
+                let (client, connection) = connected.map_err(|error| {
+                    let advice = match is_for_want_of_encryption(&error) {
+                        true => "; with sslmode=require the connection is encrypted",
+                        false => "",
+                    };
+                    DatabaseError::Connection(in_one_sentence(&error) + advice)
+                })?;
                 tokio::spawn(async move { drop(connection.await) });
                 Ok(client)
             }
         }
     }
+}
+
+/// Whether the database has no rule for a connection that is not encrypted (`hostssl`).
+fn is_for_want_of_encryption(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| {
+        *error.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+            && error.message().contains("no encryption")
+    })
 }
 
 /// What went wrong, by its code and the names that it is about: the database's own message may

@@ -115,6 +115,9 @@ fn a_certificate_that_is_its_own_authority_is_believed_as_libpq_believes_it() {
     let folder = Folder::new(&[("keyward.toml", SCHEMA)]);
     let own = certificates.path("alone.crt");
     let url = postgres.tls_url();
+    // It takes nobody without encryption, and one is told what to say.
+    let (code, told) = ask(&folder, url.trim_end_matches("?sslmode=require"), &[]);
+    assert!(code == Some(2) && told.contains("with sslmode=require the connection"), "{told}");
     for mode in ["require", "verify-full"] {
         let url = url.replace("sslmode=require", &format!("sslmode={mode}"));
         let (code, told) = ask(&folder, &url, &[("PGSSLROOTCERT", &own)]);
