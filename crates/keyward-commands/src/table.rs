@@ -1,5 +1,5 @@
 //! The table: one row for each command and subcommand of Redis 7.0.15 that this
-//! server answers or is going to answer, and for those that Redis does not have.
+//! server has, and for those that Redis does not have.
 //!
 //! Owns every fact about a command. A group of commands is a file under `table/`;
 //! a container is followed at once by its subcommands. [`CommandId`] is generated

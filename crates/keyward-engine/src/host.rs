@@ -2,8 +2,8 @@
 //!
 //! Owns the interface through which a command learns or causes what the engine cannot
 //! know: settings, addresses, files, memory, the process. Everything a host returns is an
-//! input of the engine: a replay must return the same. It is wide, some forty methods in
-//! the groups below, since Redis's commands reach for that much; each has a default, that
+//! input of the engine: a replay must return the same. It is wide, more than fifty methods
+//! in the groups below, since Redis's commands reach for that much; each has a default, that
 //! of a program that has nothing of the kind, so a host implements what it has.
 
 mod figures;

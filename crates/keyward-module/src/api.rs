@@ -1068,32 +1068,45 @@ pub(crate) fn log_anywhere(text: &str) {
 /// What the server is told of us.
 const NAME: &CStr = c"keyward";
 const API_VERSION: c_int = 1;
-/// Two digits each of 0.2.0.
-const VERSION: c_int = 200;
+/// Our version, with two digits each for minor and patch.
+const VERSION: c_int = number(env!("CARGO_PKG_VERSION_MAJOR")) * 10_000
+    + number(env!("CARGO_PKG_VERSION_MINOR")) * 100
+    + number(env!("CARGO_PKG_VERSION_PATCH"));
+
+/// The number that digits write.
+const fn number(digits: &str) -> c_int {
+    let (digits, mut sum, mut at) = (digits.as_bytes(), 0, 0);
+    while at < digits.len() {
+        sum = sum * 10 + (digits[at] - b'0') as c_int;
+        at += 1;
+    }
+    sum
+}
 
 /// The server's first call: gets its functions, then loads the module.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn RedisModule_OnLoad(ctx: Raw, argv: *mut Raw, argc: c_int) -> c_int {
     // SAFETY: a context begins with the pointer to GetApi, and the server hands over as many
     // arguments as it says.
-    unsafe {
+    let load = || unsafe {
         let get = std::mem::transmute::<*mut c_void, GetApi>(*ctx.cast::<*mut c_void>());
         let found = match Api::of(get) {
             Ok(found) => found,
             Err(lacking) => {
                 refuse_old_server(get, ctx, lacking);
-                return ERR;
+                return false;
             }
         };
         if (found.is_module_name_busy)(NAME.as_ptr()) != 0 {
-            return ERR;
+            return false;
         }
         (found.set_module_attribs)(ctx, NAME.as_ptr(), VERSION, API_VERSION);
         API.get_or_init(|| found);
-        match guarded(false, || Keyward::load(Ctx::of(ctx), argv_of(argv, argc))) {
-            true => OK,
-            false => ERR,
-        }
+        Keyward::load(Ctx::of(ctx), argv_of(argv, argc))
+    };
+    match guarded(false, load) {
+        true => OK,
+        false => ERR,
     }
 }
 

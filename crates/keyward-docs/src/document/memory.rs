@@ -17,8 +17,8 @@
 //! What it does not know: how long real values are, how full lists get, the
 //! allocator's fragmentation. On calls-bot's five million keys Redis 7.0.15
 //! took 374 bytes a key, where these rules say 362 for keys and values of that
-//! average size; a test of `footprint` compares more. Packed tables will take less;
-//! `footprint` is what to replace then.
+//! average size; a test of `footprint` compares more. This is what a Redis would take:
+//! Keyward packs rows that are idle, and takes less.
 
 mod footprint;
 

@@ -102,7 +102,8 @@ impl Default for NodeLimits {
     }
 }
 
-/// The most bytes of all fields and values of an entry, as in Redis.
+/// The most bytes of all fields and values of an entry in Redis. A node holds names twice, so
+/// that here half of it is the bound.
 const ENTRY_BYTES_MAX: usize = 1 << 30;
 /// What a text takes in a node besides its bytes, at most.
 const TEXT_HEAD_BYTES_MAX: usize = 10;
