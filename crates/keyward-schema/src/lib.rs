@@ -45,7 +45,7 @@ pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};
 pub use function::{Argument, Function, FunctionKey, Target};
 pub use include::{Files, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
-pub use lifetime::{Excess, Lifetime, Renew, Subject, Total};
+pub use lifetime::{Excess, Lifetime, MAX_LEADERS, Renew, Subject, Total};
 pub use matcher::{
     Limit, MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, Match, Matcher, MatcherError,
     NamedPattern, Placeholders,

@@ -7,6 +7,10 @@ use crate::derived::Reference;
 use crate::settings::choice;
 use crate::units::Duration;
 
+/// The most keys above each other that a key may live `with`: what a large end has yet to make
+/// of a key is found by way of them all.
+pub const MAX_LEADERS: usize = 16;
+
 /// How long a key lives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lifetime {

@@ -254,7 +254,7 @@ fn diagnostics() -> String {
 fn limits() -> String {
     use keyward_schema::{
         MAX_CHECKS, MAX_FIELDS, MAX_FILE_BYTES, MAX_FUNCTIONS, MAX_INCLUDE_DEPTH, MAX_INCLUDES,
-        MAX_JSON_DEPTH, MAX_KEYS, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS,
+        MAX_JSON_DEPTH, MAX_KEYS, MAX_LEADERS, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS,
         MAX_SHAPE_DEPTH, size_in_words,
     };
     let rows = [
@@ -262,6 +262,7 @@ fn limits() -> String {
         ("includes of a schema", MAX_INCLUDES.to_string()),
         ("files that include each other in a row", MAX_INCLUDE_DEPTH.to_string()),
         ("keys of a schema", MAX_KEYS.to_string()),
+        ("keys above each other that one lives `with`", MAX_LEADERS.to_string()),
         ("functions of a schema", MAX_FUNCTIONS.to_string()),
         ("bytes of a pattern", MAX_PATTERN_BYTES.to_string()),
         ("segments of a pattern", MAX_SEGMENTS.to_string()),

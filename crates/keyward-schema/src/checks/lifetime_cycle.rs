@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use crate::checks::too_many;
 use crate::derived::Derived;
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
-use crate::lifetime::Lifetime;
+use crate::lifetime::{Lifetime, MAX_LEADERS};
 use crate::schema::Key;
 use crate::source::Span;
 use crate::toml_form::text_form;
@@ -54,8 +55,24 @@ pub(crate) fn check(keys: &[Option<Key>], report: &mut Report) {
             report.push(of_derived(key, target, source.and_then(|at| keys[at].as_ref())));
         }
     }
-    for circle in circles(keys) {
+    let circles = circles(keys);
+    if circles.is_empty() {
+        too_long(keys, report);
+    }
+    for circle in circles {
         report.push(describe(keys, &circle));
+    }
+}
+
+/// Finds rows of leaders that are too long, each where it first is. There are no circles.
+fn too_long(keys: &[Option<Key>], report: &mut Report) {
+    for (index, key) in keys.iter().enumerate() {
+        let leaders = std::iter::successors(lives_with(keys, index), |at| lives_with(keys, *at));
+        if let Some(key) =
+            key.as_ref().filter(|_| leaders.take(MAX_LEADERS + 2).count() == MAX_LEADERS + 1)
+        {
+            report.push(too_many::found("leaders above each other", MAX_LEADERS, key.lifetime_at));
+        }
     }
 }
 

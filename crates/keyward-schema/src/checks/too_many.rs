@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
 Every table has a limit, so that a broken or hostile file cannot take the
 server's memory: 64 includes, 4096 keys with 8192 words in their placeholders,
 1024 functions with 32 keys and 32 arguments, 256 fields in one object, 1024 words in
-one type, 16 levels of nesting.
+one type, 16 levels of nesting, 16 keys above each other that one lives `with`.
 ",
     wrong: "",
     right: "",
@@ -24,11 +24,33 @@ pub(crate) fn found(what: &str, limit: usize, at: Span) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::check;
+    use crate::lifetime::MAX_LEADERS;
     use crate::read::{MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS};
     use crate::shape::MAX_FIELDS;
 
     fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
         (0..count).map(line).collect()
+    }
+
+    #[test]
+    fn leaders_above_each_other_have_their_limit() {
+        let chain = |count| {
+            let with = |n| {
+                format!(
+                    "[key.\"k{n}:{{x}}\"]\ntype = \"hash\"\nttl = {{ with = \"k{}:{{x}}\" }}\n",
+                    n + 1
+                )
+            };
+            let first = format!("[key.\"k{count}:{{x}}\"]\ntype = \"hash\"\nttl = \"1h\"\n");
+            lines(count, with) + &first
+        };
+        check(&chain(MAX_LEADERS), "");
+        // However many follow, it is told once.
+        for count in [MAX_LEADERS + 1, MAX_LEADERS + 5] {
+            let at = 3 * (count - MAX_LEADERS);
+            let told = "there are more than 16 leaders above each other [one too many]";
+            check(&chain(count), &format!("KW0009 {at}:7 {told}"));
+        }
     }
 
     #[test]

@@ -19,11 +19,8 @@ use super::Keyspace;
 use crate::values::hasher::Key;
 use crate::values::index::Spot;
 use keyward_rules::RuleBook;
-use keyward_schema::KeyId;
+use keyward_schema::{KeyId, MAX_LEADERS};
 use std::sync::Arc;
-
-/// More leaders above each other than this are not asked.
-const LEADERS_MAX: usize = 16;
 
 impl Keyspace {
     /// Whether reading a row of this key renews its lifetime.
@@ -139,7 +136,7 @@ impl Keyspace {
             return None;
         }
         let mut first = key.bytes.to_vec();
-        for _ in 0..LEADERS_MAX {
+        for _ in 0..MAX_LEADERS {
             let Some(leader) = book.leader(table, &first) else { break };
             table = book.traits(table).leader?;
             first = leader;

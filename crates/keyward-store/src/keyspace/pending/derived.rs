@@ -11,12 +11,10 @@ use crate::values::hasher::Key;
 use crate::values::row::Row;
 use crate::values::text::Text;
 use keyward_rules::{Element, Row as _, RuleBook, ToldBy};
-use keyward_schema::KeyId;
+use keyward_schema::{KeyId, MAX_LEADERS};
 
 /// Of so many elements the sources are looked up.
 const FEW_ELEMENTS: usize = 64;
-/// With more leaders above each other than this nothing goes with the first.
-const LEADERS_MAX: usize = 16;
 
 impl Keyspace {
     /// The number of the last end that has to be over before a key can be read, or written: it
@@ -58,7 +56,7 @@ impl Keyspace {
         let database = &self.databases[db];
         let book = database.book()?;
         let mut going = key.to_vec();
-        for _ in 0..LEADERS_MAX {
+        for _ in 0..MAX_LEADERS {
             let table = database.table_of(&going);
             let leader = book.leader(database.pattern(table)?, &going)?;
             let mut ends = self.pending.of(db, &leader);

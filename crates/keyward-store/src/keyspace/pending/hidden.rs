@@ -9,10 +9,7 @@ use crate::keyspace::Keyspace;
 use crate::tables::database::Database;
 use crate::values::set::Set;
 use keyward_rules::RuleBook;
-use keyward_schema::KeyId;
-
-/// With more leaders above each other than this nothing is dated by the first.
-const LEADERS_MAX: usize = 16;
+use keyward_schema::{KeyId, MAX_LEADERS};
 
 /// What becomes of a companion.
 enum Fate {
@@ -117,7 +114,7 @@ impl Keyspace {
         let database = &self.databases[db];
         let book = database.book()?;
         let (mut first, mut end) = (key.to_vec(), None);
-        for _ in 0..LEADERS_MAX {
+        for _ in 0..MAX_LEADERS {
             let pattern = database.pattern(database.table_of(&first))?;
             let Some(leader) = book.leader(pattern, &first) else { break };
             let is_dated = |end: &&PendingEnd| matches!(end.remains, Remains::Deadlines { .. });
