@@ -349,6 +349,12 @@ impl Engine {
         self.keys.has_pending() && !self.keys.is_following()
     }
 
+    /// Whether rows are still on their way to the tables of a schema that came into force: a
+    /// snapshot would first bring them all, in one go.
+    pub fn is_bringing_rows(&self) -> bool {
+        self.keys.is_bringing_rows()
+    }
+
     /// Lets who writes wait until all pending ends are over, or no longer so.
     pub fn drain_ends(&mut self, is_on: bool) {
         self.shared.drains_ends = is_on;

@@ -345,6 +345,27 @@ fn a_change_of_a_large_collection_captures_what_it_changes() {
 }
 
 #[test]
+fn items_that_leave_a_list_meanwhile_are_handed_over_in_steps() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    for start in (0..40_000).step_by(500) {
+        let items: Vec<String> = (start..start + 500).map(|n| format!("item-{n}")).collect();
+        test.call(client, &format!("RPUSH l {}", items.join(" ")));
+    }
+    let expected = digest(&mut test);
+    let mut taken = Taken::begin(&mut test);
+    test.call(client, "LTRIM l 39990 -1");
+    let (mut steps, mut before) = (0, taken.file.len());
+    while !taken.step(&mut test) {
+        let bytes = taken.file.len() - before;
+        assert!(bytes < 80_000, "a step gives {bytes} bytes");
+        (steps, before) = (steps + 1, taken.file.len());
+    }
+    assert!(steps > 5, "{steps} steps");
+    assert_eq!(digest_of(&taken.end()), expected);
+}
+
+#[test]
 fn what_a_script_or_a_transaction_captures_is_taken_on_the_way() {
     let mut random = Random::from_seed(3);
     let mut test = TestEngine::governed(3, ANY);

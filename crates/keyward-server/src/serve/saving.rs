@@ -143,7 +143,8 @@ fn is_sync_due(server: &Server) -> bool {
 }
 
 /// Waits until a snapshot would have nothing that is gone already: large ends are removed in
-/// steps. Where new ones keep coming, those who write wait too.
+/// steps. Where new ones keep coming, those who write wait too. Also until all rows are in the
+/// tables of a schema that came into force, which a snapshot would see to in one go.
 async fn no_pending_ends(server: &Server) {
     let patience_over_ns = clock::monotonic_ns() + ENDS_PATIENCE.as_nanos() as u64;
     while server.core.borrow().engine.has_pending_ends() {
@@ -153,6 +154,11 @@ async fn no_pending_ends(server: &Server) {
         server.agenda.pause().await;
     }
     server.core.borrow_mut().engine.drain_ends(false);
+    while server.core.borrow().engine.is_bringing_rows()
+        && clock::monotonic_ns() <= patience_over_ns
+    {
+        server.agenda.sleep(BEHIND_PAUSE).await;
+    }
 }
 
 /// BGSAVE.

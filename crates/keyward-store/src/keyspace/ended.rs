@@ -143,7 +143,12 @@ impl Keyspace {
         self.leaving.is_none()
     }
 
-    /// Brings about `budget` rows more to the tables of their patterns; answers how much
+    /// Whether rows are still to be brought to the tables of their patterns.
+    pub fn is_bringing_rows(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// Brings about `budget` rows more to the tables of their patterns; returns how much
     /// was done.
     pub fn bring_rows(&mut self, budget: usize) -> usize {
         let Some(Leaving { db, before, .. }) = &mut self.leaving else { return 0 };

@@ -196,9 +196,15 @@ impl ListRest {
                     at += 1;
                 }
                 Some(Piece::Gone(items)) => {
-                    for item in items.drain(..) {
+                    while visited + part.bytes() - start < effort
+                        && let Some(item) = items.pop_front()
+                    {
                         self.gone_bytes -= item.len();
                         sure(part.output().member(Element::Bytes(&item)));
+                        visited += ELEMENT_EFFORT;
+                    }
+                    if !items.is_empty() {
+                        continue;
                     }
                     self.pieces.remove(at);
                     self.join(at);
