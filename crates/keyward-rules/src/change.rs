@@ -24,7 +24,8 @@ pub struct Change<'a> {
     /// the same table, where nothing was wrong with it.
     pub is_known_to_fit: bool,
     /// Whether the host keeps the row as it was until all that depended on it has gone: a
-    /// [`LargeEnd`](crate::LargeEnd) can say so. Not a row that lives on under another key.
+    /// [`LargeEnd`](crate::LargeEnd) can say so. A row that lives on under another key is kept
+    /// too: the host looks there.
     pub is_kept: bool,
 }
 

@@ -93,7 +93,7 @@ impl Keyspace {
             after,
             what,
             is_known_to_fit: self.is_known_to_fit(entry),
-            is_kept: self.is_kept(entry),
+            is_kept: true,
         }
     }
 
@@ -109,13 +109,6 @@ impl Keyspace {
         *to == steps[*came].row
             && (from.db, from.table) == (entry.row.db, entry.row.table)
             && self.is_sound(from.db.number(), self.journal.text(from.key))
-    }
-
-    /// Whether the row as it was can be kept for an end that goes in steps: not if it lives
-    /// on under another key.
-    fn is_kept(&self, entry: RowSteps<'_>) -> bool {
-        let steps = || entry.steps.iter().map(|step| &self.journal.steps[*step].undo);
-        !steps().any(|undo| matches!(undo, Undo::MovedTo(_)))
     }
 
     /// The row as it was, where it came, went or was replaced as a whole. A string that came by
