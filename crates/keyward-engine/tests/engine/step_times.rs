@@ -1,13 +1,14 @@
 //! What commands on large rows take by themselves, beside others that take time for each element.
 
-use crate::harness::TestEngine;
+use crate::harness::{START_MS, TestEngine};
 use crate::large_ends_model::{SCHEMA, members};
 use keyward_engine::ClientId;
 use keyward_testkit::processor_time;
 use std::time::Duration;
 
-/// Members of what is large.
+/// Members and entries of what is large.
 const MEMBERS: u64 = 8_000;
+const ENTRIES: u64 = 20_000;
 /// Such a part of what takes time for each of them does not.
 const PART: u32 = 10;
 
@@ -75,4 +76,55 @@ fn a_copy_that_is_not_made_takes_no_time_for_the_members() {
     let each = time(&mut test, client, "COPY user:1:followers x", ":1");
     let taken = time(&mut test, client, "COPY user:1:followers x", ":0");
     assert!(taken * PART < each, "{taken:?}, and a copy takes {each:?}");
+}
+
+/// An engine with a stream of which all entries are pending, with two consumers in turn.
+fn pending() -> (TestEngine, ClientId) {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    test.call(client, "XGROUP CREATE s g 0 MKSTREAM");
+    for number in 1..=ENTRIES {
+        test.call(client, &format!("XADD s {number}-0 n {number}"));
+    }
+    for read in 0..ENTRIES / 1_000 {
+        let consumer = ["ann", "bob"][read as usize % 2];
+        test.call(client, &format!("XREADGROUP GROUP g {consumer} COUNT 1000 STREAMS s >"));
+    }
+    test.set_time(START_MS + 5_000);
+    (test, client)
+}
+
+#[test]
+fn entries_that_are_not_idle_are_passed_over() {
+    let (mut test, client) = pending();
+    let each = time(&mut test, client, &format!("XPENDING s g - + {ENTRIES}"), "*20000");
+    for command in ["XPENDING s g IDLE 60000 - + 10", "XPENDING s g IDLE 60000 - + 10 bob"] {
+        let taken = time(&mut test, client, command, "*0");
+        assert!(taken * PART < each, "{command}: {taken:?}, and all of it takes {each:?}");
+    }
+    // Entries that were given earlier are found wherever they lie, and passed over again when
+    // they are given anew.
+    test.call(client, "XCLAIM s g bob 0 777-0 TIME 1 JUSTID");
+    test.call(client, &format!("XCLAIM s g ann 0 {}-0 IDLE 90000 JUSTID", ENTRIES - 5));
+    let both = "*2\r\n*4\r\n$5\r\n777-0\r\n$3\r\nbob\r\n";
+    let taken = time(&mut test, client, "XPENDING s g IDLE 60000 - + 10", both);
+    assert!(taken * PART < each, "{taken:?}, and all of it takes {each:?}");
+    let one = "*1\r\n*4\r\n$5\r\n777-0\r\n$3\r\nbob\r\n";
+    assert!(test.call(client, "XPENDING s g IDLE 60000 - + 1").starts_with(one));
+    assert!(test.call(client, "XPENDING s g IDLE 60000 - + 10 bob").starts_with(one));
+    assert!(test.call(client, "XPENDING s g IDLE 60000 777 777 10").starts_with(one));
+    test.call(client, &format!("XACK s g {}-0", ENTRIES - 5));
+    test.call(client, "XCLAIM s g bob 0 777-0 JUSTID");
+    let taken = time(&mut test, client, "XPENDING s g IDLE 60000 - + 10", "*0");
+    assert!(taken * PART < each, "{taken:?}, and all of it takes {each:?}");
+}
+
+/// XAUTOCLAIM looks at ten entries for each that it may claim.
+#[test]
+fn xautoclaim_goes_through_a_node_once() {
+    let (mut test, client) = pending();
+    let each = time(&mut test, client, "XPENDING s g - + 10000", "*10000");
+    let next = "*3\r\n$7\r\n10001-0\r\n*0\r\n*0\r\n";
+    let taken = time(&mut test, client, "XAUTOCLAIM s g bob 60000 - COUNT 1000", next);
+    assert!(taken < 2 * each, "{taken:?}, and to list as many takes {each:?}");
 }
