@@ -46,6 +46,61 @@ fn a_mirrored_set_goes_elsewhere_in_no_time_for_its_members() {
     }
 }
 
+const SHAPED: &str = r#"
+[keyspace]
+name = "shaped"
+
+[key."fans:{id:uint}"]
+type       = "set"
+items      = "uint"
+ttl        = "none"
+inverse    = "idols:{member}"
+max_fanout = 100000
+
+[key."idols:{id:uint}"]
+type       = "set"
+items      = "uint"
+ttl        = "none"
+inverse    = "fans:{member}"
+max_fanout = 100000
+
+[key."crowd:{id:uint}"]
+type  = "set"
+items = "uint"
+ttl   = "none"
+
+[key."names:{id:uint}"]
+type = "set"
+ttl  = "none"
+
+[key."short:{id:uint}"]
+type        = "set"
+items       = "uint"
+ttl         = "none"
+max_members = 3
+"#;
+
+/// What fits one key is not judged again under another that takes the same, or anything.
+#[test]
+fn members_are_judged_where_they_may_not_fit_and_nowhere_else() {
+    let mut test = TestEngine::governed(1, SHAPED);
+    let client = test.engine.connect();
+    test.call(client, &format!("SADD fans:1 {}", members(1_000, MEMBERS)));
+    let each = time(&mut test, client, "COPY fans:1 crowd:9", ":1");
+    for command in ["RENAME fans:1 crowd:1", "RENAME crowd:1 names:1", "RENAMENX names:1 names:2"] {
+        let reply = if command.contains("NX") { ":1" } else { "+OK" };
+        let taken = time(&mut test, client, command, reply);
+        assert!(taken * PART < each, "{command}: {taken:?}, and COPY takes {each:?}");
+    }
+    assert_eq!(test.call(client, "RENAME names:2 crowd:2"), "+OK\r\n");
+    test.call(client, "SADD names:3 ann");
+    let refused = test.call(client, "RENAME names:3 crowd:3");
+    assert!(refused.starts_with("-SCHEMA crowd:3"), "{refused}");
+    let refused = test.call(client, "RENAME crowd:2 short:1");
+    assert!(refused.starts_with("-SCHEMA short:1"), "{refused}");
+    assert_eq!(test.call(client, "SCARD crowd:2"), format!(":{MEMBERS}\r\n"));
+}
+
 #[test]
 fn what_a_large_set_became_ends_in_no_time_for_its_members() {
     for (command, reply) in [
