@@ -23,6 +23,7 @@ mod concerned;
 mod derived;
 mod hidden;
 mod left;
+mod lent;
 mod replay;
 mod saved;
 mod steps;
@@ -35,12 +36,12 @@ use crate::values::packed::Item;
 use crate::values::packed_limits::PackedLimits;
 use crate::values::row::{NewValue, Row};
 use crate::values::set::{self, Set};
-use crate::values::value::{Collection, ObjectMut, ObjectRef, Value};
+use crate::values::value::Collection;
 use concerned::Concerned;
 use keyward_resp::ArgBuf;
 use keyward_rules::{Cause, LargeEnd, Leavers};
 use keyward_schema::KeyId;
-use left::Left;
+use left::{Left, holds, set_of, set_of_mut};
 pub use saved::{END_FACT, SavedEnd};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -476,22 +477,4 @@ impl Keyspace {
             self.databases[key.db()].unlist_companion(key);
         }
     }
-}
-
-fn set_of(row: &Row) -> Option<&Set> {
-    match row.value() {
-        Value::Object(ObjectRef::Set(set)) => Some(set),
-        _ => None,
-    }
-}
-
-fn set_of_mut(row: &mut Row) -> &mut Set {
-    match row.object_mut() {
-        Some(ObjectMut::Set(set)) => set,
-        _ => unreachable!("companions are listed in sets"),
-    }
-}
-
-fn holds(set: Option<&Set>, member: &[u8]) -> bool {
-    set.is_some_and(|set| set.contains(Item::of(member)))
 }

@@ -8,22 +8,19 @@
 //! Invariant: nobody is missing who left the set of the end and is still in a mirror for it. Others
 //! may be there, who came to the other key later: of a mirror only those are taken out that
 //! the set of the end does not have now, and those had to leave it anyway.
-//! Not here: what is hidden by that (`hidden`), and the steps (`steps`).
+//! Not here: what becomes of rows at which ends look (`lent`), what is hidden (`hidden`).
 
-use super::{EndCursor, PendingEnd, Remains, holds, set_of, set_of_mut};
-use crate::keyspace::Keyspace;
-use crate::keyspace::journal::row_of;
 use crate::tables::database::Database;
 use crate::tables::reclaim::{Freeing, Reclaim};
-use crate::values::hasher::Key;
 use crate::values::packed::Item;
-use crate::values::row::{LentRow, Row};
+use crate::values::row::{LentRow, NewValue, Row};
 use crate::values::set::{Growth, Set};
+use crate::values::value::{Collection, ObjectMut, ObjectRef, Value};
 use std::rc::Rc;
 
 /// Numbers that a set of members has in order, at most.
 pub(super) const INTSET_MAX: usize = 512;
-/// The part of a cursor that is in the row; the next one is in what has left it since.
+/// The part of who left that is the row; the next one is who has left that since.
 const ROW: usize = 0;
 
 /// Members that left a set.
@@ -59,8 +56,32 @@ impl Left {
         matches!(self.row, Held::Lent { .. })
     }
 
-    fn is_lent_by(&self, of: Key<'_>) -> bool {
-        matches!(&self.row, Held::Lent { db, key } if *db == of.db() && **key == *of.bytes)
+    /// Whether it is that of this one.
+    pub(super) fn is_lent_by(&self, of: (usize, &[u8])) -> bool {
+        matches!(&self.row, Held::Lent { db, key } if (*db, &**key) == of)
+    }
+
+    /// The key whose row it is, if that is one of this database.
+    pub(super) fn lent_in(&self, of: usize) -> Option<&[u8]> {
+        match &self.row {
+            Held::Lent { db, key } if *db == of => Some(key),
+            Held::Lent { .. } | Held::Own(_) => None,
+        }
+    }
+
+    /// Whether it has this row itself.
+    pub(super) fn has(&self, row: &Rc<Row>) -> bool {
+        matches!(&self.row, Held::Own(own) if Rc::ptr_eq(own, row))
+    }
+
+    /// The row is its own from now on.
+    pub(super) fn take(&mut self, row: &Rc<Row>) {
+        self.row = Held::Own(Rc::clone(row));
+    }
+
+    /// The row is that of a key from now on.
+    pub(super) fn lend(&mut self, (db, key): (usize, &[u8])) {
+        self.row = Held::Lent { db, key: key.into() };
     }
 
     fn row<'a>(&'a self, databases: &'a [Database]) -> Option<LentRow<'a>> {
@@ -89,21 +110,21 @@ impl Left {
         found.or_else(|| self.since.iter().find_map(&mut make))
     }
 
-    /// Visits some of them; returns the place for the next ones, zero at the end of a part.
-    /// `None` if there are no more parts.
+    /// Visits some of them, of a part and from a place in it on; returns the place for the next
+    /// ones, zero at the end of the part. `None` if there are no more parts.
     pub(super) fn scan(
         &self,
         databases: &[Database],
-        cursor: EndCursor,
+        (part, place): (usize, u64),
         visit: &mut dyn FnMut(Item<'_>),
     ) -> Option<u64> {
-        match cursor.part {
+        match part {
             ROW => {
                 let row = self.row(databases);
                 let set = row.as_deref().and_then(set_of);
-                Some(set.map_or(0, |set| set.scan(cursor.place, visit)))
+                Some(set.map_or(0, |set| set.scan(place, visit)))
             }
-            1 => Some(self.since.scan(cursor.place, visit)),
+            1 => Some(self.since.scan(place, visit)),
             _ => None,
         }
     }
@@ -118,10 +139,10 @@ impl Left {
         set.add(growth, Item::of(member));
     }
 
-    /// A member leaves the row where somebody walks through it who is at a cursor. Who is through
-    /// has met it.
-    fn note(&mut self, cursor: EndCursor, growth: &Growth, member: Item<'_>) {
-        if cursor.part == ROW {
+    /// A member leaves the row, through which somebody walks who is in a part. Who is through has
+    /// met it.
+    pub(super) fn note(&mut self, part: usize, growth: &Growth, member: Item<'_>) {
+        if part == ROW {
             self.since.add(growth, member);
         }
     }
@@ -134,131 +155,28 @@ impl Left {
         {
             reclaim.row(row, Freeing::Lazily);
         }
-        reclaim.row(row_of(self.since), Freeing::Lazily);
+        let since = NewValue::Object(self.since.into_object());
+        reclaim.row(Row::new(&[], since, None), Freeing::Lazily);
     }
 }
 
-impl PendingEnd {
-    pub(super) fn left(&self) -> Option<&Left> {
-        match &self.remains {
-            Remains::Members { left, .. } => Some(left),
-            Remains::Companions { .. } | Remains::Deadlines { .. } => None,
-        }
-    }
-
-    fn left_mut(&mut self) -> Option<(EndCursor, &mut Left)> {
-        match &mut self.remains {
-            Remains::Members { left, .. } => Some((self.cursor, left)),
-            Remains::Companions { .. } | Remains::Deadlines { .. } => None,
-        }
+/// The set of a row.
+pub(super) fn set_of(row: &Row) -> Option<&Set> {
+    match row.value() {
+        Value::Object(ObjectRef::Set(set)) => Some(set),
+        _ => None,
     }
 }
 
-impl Keyspace {
-    /// Whether an end looks at the row of a key for who left another.
-    #[inline(always)]
-    pub(in crate::keyspace) fn is_lent(&self, key: Key<'_>) -> bool {
-        self.pending.has_lent && self.lends(key)
+/// The set of a row that has one.
+pub(super) fn set_of_mut(row: &mut Row) -> &mut Set {
+    match row.object_mut() {
+        Some(ObjectMut::Set(set)) => set,
+        _ => unreachable!("who goes with another is listed in sets"),
     }
+}
 
-    #[cold]
-    fn lends(&self, key: Key<'_>) -> bool {
-        let saved = self.snapshot.iter().flat_map(|running| &running.ends);
-        let saved = saved.filter_map(|end| end.left());
-        let mut all = self.pending.ends.iter().filter_map(PendingEnd::left).chain(saved);
-        all.any(|left| left.is_lent_by(key))
-    }
-
-    /// Who left sets, as ends have them, those that a snapshot saves included; with how far
-    /// somebody is with them.
-    fn all_left(&mut self) -> impl Iterator<Item = (EndCursor, &mut Left)> {
-        let saved = self.snapshot.iter_mut().flat_map(|running| &mut running.ends);
-        let saved = saved.filter_map(|end| end.left_mut());
-        self.pending.ends.iter_mut().filter_map(PendingEnd::left_mut).chain(saved)
-    }
-
-    /// An end is over, or has its own row: perhaps none looks at others.
-    pub(super) fn note_lent(&mut self) {
-        if self.pending.has_lent {
-            let has_lent = self.all_left().any(|(_, left)| left.is_lent());
-            self.pending.has_lent = has_lent;
-        }
-    }
-
-    /// The row of a key goes, at which ends look: it is theirs from now on.
-    pub(in crate::keyspace) fn hand_over(&mut self, key: Key<'_>, row: &Rc<Row>) {
-        for (_, left) in self.all_left().filter(|(_, left)| left.is_lent_by(key)) {
-            left.row = Held::Own(Rc::clone(row));
-        }
-    }
-
-    /// As `hand_over`, of a row that left its table; the journal has it too, if that is on.
-    #[cold]
-    pub(in crate::keyspace) fn discard_lent(&mut self, key: Key<'_>, row: Row) {
-        let row = Rc::new(row);
-        self.hand_over(key, &row);
-        if self.journal.is_on() {
-            self.journal.replaced_shared(key, row);
-        }
-    }
-
-    /// That is undone: the row is about to be that of the key again.
-    pub(in crate::keyspace) fn lend_again(&mut self, key: Key<'_>, row: &Rc<Row>) {
-        let is_it = |left: &Left| matches!(&left.row, Held::Own(own) if Rc::ptr_eq(own, row));
-        let mut is_any = false;
-        for (_, left) in self.all_left().filter(|(_, left)| is_it(left)) {
-            left.row = Held::Lent { db: key.db(), key: key.bytes.into() };
-            is_any = true;
-        }
-        self.pending.has_lent |= is_any;
-    }
-
-    /// The row of a key has gone to another key.
-    #[inline(always)]
-    pub(in crate::keyspace) fn follow_lent(&mut self, from: Key<'_>, to: Key<'_>) {
-        if self.is_lent(from) {
-            for (_, left) in self.all_left().filter(|(_, left)| left.is_lent_by(from)) {
-                left.row = Held::Lent { db: to.db(), key: to.bytes.into() };
-            }
-        }
-    }
-
-    /// A member leaves the set of a key at which ends look.
-    #[cold]
-    pub(in crate::keyspace) fn note_leaver(&mut self, key: Key<'_>, member: Item<'_>) {
-        let growth = Growth { intset_members_max: INTSET_MAX, hasher: self.hasher };
-        for (cursor, left) in self.all_left().filter(|(_, left)| left.is_lent_by(key)) {
-            left.note(cursor, &growth, member);
-        }
-    }
-
-    /// A database is about to be emptied: the rows at which ends look are theirs.
-    #[cold]
-    pub(in crate::keyspace) fn hand_over_all(&mut self, of: usize) {
-        let lent = |(_, left): (EndCursor, &mut Left)| match &left.row {
-            Held::Lent { db, key } if *db == of => Some(key.clone()),
-            _ => None,
-        };
-        let names: Vec<Box<[u8]>> = self.all_left().filter_map(lent).collect();
-        for name in names {
-            let key = self.key_in(of, &name);
-            if let Some(row) = self.take_row(key) {
-                self.discard(key, row, Freeing::Lazily);
-                self.record(key, 1);
-            }
-        }
-    }
-
-    /// Two databases are swapped.
-    pub(in crate::keyspace) fn swap_lent(&mut self, a: usize, b: usize) {
-        for (_, left) in self.all_left() {
-            if let Held::Lent { db, .. } = &mut left.row {
-                *db = match *db {
-                    db if db == a => b,
-                    db if db == b => a,
-                    db => db,
-                };
-            }
-        }
-    }
+/// Whether a set has a member.
+pub(super) fn holds(set: Option<&Set>, member: &[u8]) -> bool {
+    set.is_some_and(|set| set.contains(Item::of(member)))
 }

@@ -132,7 +132,7 @@ impl SavedEnd {
                     _ => None,
                 }
             }
-            Names::Members(left) => left.scan(&keys.databases, self.cursor, &mut name),
+            Names::Members(left) => left.scan(&keys.databases, (part, place), &mut name),
             Names::Nobody => None,
         };
         match scanned {
