@@ -71,6 +71,7 @@ use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
 use policy::{Course, SettledFirst, Tried};
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// Where everything stood before a command.
 #[derive(Clone, Copy)]
@@ -543,7 +544,7 @@ fn follow_all_ended(
                     key: &key,
                     deadline_before: Some(row.deadline()),
                     after: None,
-                    what: What::Whole(Some(&row)),
+                    what: What::Whole(Some(&*row)),
                     is_known_to_fit: false,
                     is_kept: true,
                 };
@@ -568,7 +569,9 @@ fn follow_all_ended(
                 keys.begin_own_end(db, end, &mut row, cause, logged + marks);
                 marks += keys.effects.len() - recorded;
             }
-            row.into_iter().for_each(|row| keys.reclaim.row(row, Freeing::AtOnce));
+            if let Some(row) = row.and_then(Rc::into_inner) {
+                keys.reclaim.row(row, Freeing::AtOnce);
+            }
         }
     }
     start.end(keys);

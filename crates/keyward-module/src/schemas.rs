@@ -1,13 +1,12 @@
 //! The schema files that the module is given.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use keyward_rules::RuleBook;
 use keyward_rules::host::{Guarantee, HostKind, guarantees};
-use keyward_schema::{Checked, Files, Level, MAX_FILE_BYTES, Schema, check_file, check_together};
+use keyward_schema::{Checked, Level, Schema, check_file, check_together};
+use keyward_schema_files::SchemaFiles;
 
 /// What a bad schema does to a server that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +57,8 @@ pub(crate) fn books(
     let mut findings = Vec::new();
     let mut checked = Vec::new();
     for path in files {
-        match read_up_to(path, MAX_FILE_BYTES) {
-            Ok(bytes) => checked.push(check_file(path, &bytes, &OnDisk)),
+        match SchemaFiles::read_own(path) {
+            Ok(bytes) => checked.push(check_file(path, &bytes, &SchemaFiles)),
             Err(error) => findings.push(format!("{}: {error}", path.display())),
         }
     }
@@ -92,28 +91,4 @@ fn errors_of(checked: &Checked) -> impl Iterator<Item = String> {
         let place = checked.source.place(found.primary.span);
         format!("{place}: error[{}]: {}", found.rule.code, found.message)
     })
-}
-
-/// The file system, as far as schemas include files of it.
-struct OnDisk;
-
-impl Files for OnDisk {
-    fn identity(&self, path: &Path) -> PathBuf {
-        fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-    }
-
-    fn read(&self, path: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
-        // Opening a pipe would wait for somebody to write to it.
-        let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
-        if !metadata.is_file() {
-            return Err("it is no regular file".to_owned());
-        }
-        read_up_to(path, bytes_max).map_err(|error| error.to_string())
-    }
-}
-
-fn read_up_to(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

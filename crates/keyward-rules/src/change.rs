@@ -21,10 +21,14 @@ pub struct Change<'a> {
     /// What became of it.
     pub what: What<'a>,
     /// Whether what it holds need not be judged: it came as it was from another key of
-    /// the same table, where nothing was wrong with it.
+    /// the same table, or of one that takes the same ([`RuleBook::fits_alike`]), where nothing
+    /// was wrong with it.
+    ///
+    /// [`RuleBook::fits_alike`]: crate::RuleBook::fits_alike
     pub is_known_to_fit: bool,
     /// Whether the host keeps the row as it was until all that depended on it has gone: a
-    /// [`LargeEnd`](crate::LargeEnd) can say so. Not a row that lives on under another key.
+    /// [`LargeEnd`](crate::LargeEnd) can say so. A row that lives on under another key is kept
+    /// too: the host looks there.
     pub is_kept: bool,
 }
 

@@ -156,6 +156,11 @@ pub struct Length {
 }
 
 impl Shape {
+    /// Whether any text fits it.
+    pub fn takes_any_text(&self) -> bool {
+        self.ty == Type::String && self.limits == Limits::default()
+    }
+
     /// A shape of this type without limits.
     pub fn of(ty: Type) -> Shape {
         Shape { ty, nullable: false, limits: Limits::default(), secret: false, personal: false }

@@ -13,7 +13,6 @@ pub(crate) mod keeping;
 pub(crate) mod log_parts;
 pub(crate) mod persistence;
 pub(crate) mod progress;
-pub(crate) mod schema_files;
 pub(crate) mod schemas;
 pub(crate) mod snapshot_writer;
 pub(crate) mod syncer;

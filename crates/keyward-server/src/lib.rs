@@ -24,7 +24,6 @@ use process::{daemon, log};
 use serve::start;
 
 pub use compat::compat_markdown;
-pub use files::schema_files::SchemaFiles;
 pub use files::schemas::{Functions, Library, SchemaError, ServedSchema};
 pub use process::log::LogError;
 pub use serve::door::{Companion, Door};

@@ -457,18 +457,20 @@ impl Keyspace {
                 if self.changes.waiting.has_group_readers() && self.holds_stream(key, spot) {
                     self.changes.ready(key.db(), key.bytes);
                 }
+                let freeing = Freeing::lazily_if(self.lazy.server_del);
+                let is_kept = self.journal.is_on() || self.is_lent(key);
                 let table = self.databases[key.db()].table_mut(key);
-                if self.journal.is_on() {
+                if is_kept {
                     let new = Row::new(key.bytes, value, deadline);
                     let before = table.exchange(spot, key.hash, new);
                     table.set_clock_at(Found::Loose(spot), clock);
-                    self.journal.replaced(key, Some(before));
+                    self.discard(key, before, freeing);
                 } else {
                     table.yield_large(key);
                     let old = table.replace(spot, key.hash, value, deadline);
                     table.set_clock_at(Found::Loose(spot), clock);
                     if let Some(old) = old {
-                        self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
+                        self.reclaim.row(old, freeing);
                     }
                 }
             }
@@ -517,7 +519,9 @@ impl Keyspace {
 
     /// Frees a row that left its table, unless that may still be undone.
     fn discard(&mut self, key: Key<'_>, row: Row, freeing: Freeing) {
-        if self.journal.is_on() {
+        if self.is_lent(key) {
+            self.discard_lent(key, row);
+        } else if self.journal.is_on() {
             self.journal.replaced(key, Some(row));
         } else {
             self.reclaim.row(row, freeing);
@@ -578,6 +582,7 @@ impl Keyspace {
         let deadline = row.deadline();
         let row = row.into_value().into_row(to.bytes, deadline);
         self.insert_row(to, row);
+        self.follow_lent(from, to);
         if self.journal.is_on() {
             self.journal.moved(from, to);
         }

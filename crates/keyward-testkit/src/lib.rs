@@ -8,6 +8,7 @@
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3; [`call`] has it send a line.
 //! - [`Certificates`] are made for a test, for servers and clients that speak TLS.
 //! - [`wait_until`] and its kin wait for what happens elsewhere.
+//! - [`processor_time`] is what work takes of the processor.
 //! - [`FakeDisk`] is a disk in memory whose power can fail.
 //! - [`network`] is a network in memory on which everything goes wrong.
 //! - [`markdown`] holds pages of documentation against what is true.
@@ -25,6 +26,7 @@ pub mod engine;
 pub mod markdown;
 pub mod network;
 mod postgres;
+mod processor_time;
 mod proxy;
 mod random;
 mod server;
@@ -36,6 +38,7 @@ pub use certificates::Certificates;
 pub use client::{Client, ClientError, Reply, call};
 pub use disk::{FakeDisk, Step};
 pub use postgres::Postgres;
+pub use processor_time::processor_time;
 pub use proxy::Proxy;
 pub use random::Random;
 pub use server::{Server, StartError, free_port};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use keyward_docs::render::{self, Style};
 use keyward_schema::{Checked, Level, Schema, check_file, conflicts};
-use keyward_server::SchemaFiles;
+use keyward_schema_files::SchemaFiles;
 
 use crate::terminal::Terminal;
 

@@ -10,7 +10,7 @@ use keyward_resp::Frame;
 use keyward_schema::{
     DataType, Form, Kind, Level, RULES, Scope, Setting, check_file, check_together, settings_of,
 };
-use keyward_server::SchemaFiles;
+use keyward_schema_files::SchemaFiles;
 use keyward_testkit::{Server, markdown, wire};
 use std::path::{Path, PathBuf};
 

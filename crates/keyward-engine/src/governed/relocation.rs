@@ -4,8 +4,8 @@
 //! A set that comes to a key with mirrors brings an element to one of them for each of its
 //! members. More than `max_fanout` are refused before anything is done, and the refusal takes no
 //! longer than any other, whatever the key held that the set was to come to. One that leaves for
-//! a key without mirrors lives on there, so that what its mirrors lose is written down member by
-//! member: in one step, as long as the set.
+//! a key without mirrors lives on there, and its mirrors lose it in steps: the end looks at it
+//! there (`keyspace::pending::left`).
 //! Not here: what else is wrong with it, which the book finds by its effect.
 
 use super::breaches::refused;

@@ -291,7 +291,14 @@ impl Pair {
         let (user, other) = (self.below(4), self.below(4));
         let peer = 100 + self.below(300);
         let (first, count) = (100 + self.below(200), self.count());
-        match self.below(24) {
+        match self.below(31) {
+            24 => format!("RENAME elsewhere:{other} elsewhere:{user}"),
+            25 => format!("SDIFFSTORE elsewhere:{other} elsewhere:{other} user:3:followers"),
+            26 => format!("SMOVE elsewhere:{other} elsewhere:{user} {peer}"),
+            27 => format!("SUNIONSTORE elsewhere:{other} user:{user}:followers"),
+            28 => format!("PEXPIRE elsewhere:{other} {}", 1 + self.below(9_000)),
+            29 => format!("COPY elsewhere:{other} elsewhere:{user} REPLACE"),
+            30 => format!("RENAME user:{user}:followers elsewhere:{other}"),
             22 => format!("RENAME elsewhere:{other} user:{user}:followers"),
             23 => match self.below(3) {
                 0 => format!("SREM elsewhere:{other} {}", members(first, count)),
@@ -495,7 +502,11 @@ impl Pair {
     /// A set loses members by chance, in a unit that may be undone; the eager one is told
     /// which.
     fn pop(&mut self) {
-        let (key, count) = (format!("user:{}:followers", self.below(4)), self.count());
+        let (other, count) = (self.below(4), self.count());
+        let key = match self.below(3) {
+            0 => format!("elsewhere:{other}"),
+            _ => format!("user:{other}:followers"),
+        };
         let client = self.clients[0];
         if self.below(2) == 0 {
             let lua = format!("redis.call('SPOP','{key}',{count})error('enough')");
@@ -509,6 +520,23 @@ impl Pair {
             let reply = ask(&mut self.eager, client, &format!("SREM {key} {}", taken.join(" ")));
             assert_eq!(reply, format!(":{}\r\n", taken.len()));
             self.tally.popped += taken.len() as u64;
+        }
+    }
+
+    /// Something becomes of the sets that were moved to databases without a schema.
+    fn beside(&mut self) {
+        let (user, first, count) = (self.below(4), 100 + self.below(200), self.count());
+        let command = match self.below(8) {
+            0 => "FLUSHDB".to_owned(),
+            1 => "SWAPDB 1 2".to_owned(),
+            2 => format!("DEL user:{user}:followers"),
+            3 => format!("MOVE user:{user}:followers 0"),
+            4 => format!("RENAME user:{user}:followers user:{}:followers", self.below(4)),
+            5 => format!("PEXPIRE user:{user}:followers {}", 1 + self.below(9_000)),
+            _ => format!("SREM user:{user}:followers {}", members(first, count)),
+        };
+        for command in ["SELECT 1", &command, "SELECT 0"] {
+            self.both(2, command);
         }
     }
 
@@ -711,6 +739,7 @@ fn run(seed: u64, commands: usize) -> Tally {
             12 => pair.evict(),
             13 | 14 => pair.pop(),
             15 => pair.draw(),
+            18 | 19 => pair.beside(),
             _ => {
                 let command = pair.command();
                 pair.both(0, &command);

@@ -52,6 +52,7 @@ mod shop;
 mod shown;
 mod sketches;
 mod sorted_sets;
+mod step_times;
 mod streams;
 mod strings;
 mod total_lifetime;

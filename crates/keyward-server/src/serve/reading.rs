@@ -14,7 +14,6 @@
 
 pub(crate) mod wanted;
 
-use crate::files::schema_files::SchemaFiles;
 use crate::files::schemas::{self, SchemaFile, without_repeats};
 use crate::process::supervisor::Phase;
 use crate::serve::agenda::on_thread;
@@ -23,6 +22,7 @@ use crate::serve::server::Server;
 use crate::serve::{commit, delivery};
 use keyward_engine::{Draft, Library, Proposal};
 use keyward_schema::Level;
+use keyward_schema_files::SchemaFiles;
 use keyward_tls::{Configuration, Options};
 use std::collections::BTreeMap;
 use std::path::Path;

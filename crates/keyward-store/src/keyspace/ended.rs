@@ -24,6 +24,7 @@ use keyward_rules::{Books, Cause, Faults, RuleBook, Sender, Survey};
 use keyward_schema::{KeyId, Mode};
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A row that went by itself.
@@ -35,8 +36,8 @@ pub struct Ended {
     pub pattern: KeyId,
     /// Its key.
     pub key: Box<[u8]>,
-    /// The row.
-    pub row: Row,
+    /// The row; ends that go in steps may have it too.
+    pub row: Rc<Row>,
     /// Why it went.
     pub cause: Cause,
     /// Where the log of changes tells of it.
@@ -312,9 +313,14 @@ impl Keyspace {
         let database = &self.databases[db];
         match database.pattern(key.table) {
             Some(pattern) if database.leads(key.table) => {
-                let (key, logged) = (key.bytes.into(), self.effects.len());
+                let (row, logged) = (Rc::new(row), self.effects.len());
+                if self.is_lent(key) {
+                    self.hand_over(key, &row);
+                }
+                let key = key.bytes.into();
                 self.ended.push(Ended { db, pattern, key, row, cause, logged });
             }
+            _ if self.is_lent(key) => self.hand_over(key, &Rc::new(row)),
             _ => self.reclaim.row(row, freeing),
         }
     }

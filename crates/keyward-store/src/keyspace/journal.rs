@@ -137,6 +137,19 @@ enum Undo {
     Cleaned(u64),
 }
 
+/// Where the row is that a key had, for an end that goes in steps.
+pub(super) enum Kept {
+    /// Here, and in the journal.
+    Here(Rc<Row>),
+    /// It lives on under this key.
+    At {
+        /// The database.
+        db: usize,
+        /// The key.
+        key: Box<[u8]>,
+    },
+}
+
 /// What a step has taken away for good.
 pub(super) enum Gone {
     /// A row.
@@ -263,31 +276,51 @@ impl Journal {
         self.push(key, Undo::Row(before));
     }
 
+    /// The same, of a row that an end which goes in steps has too.
+    pub(super) fn replaced_shared(&mut self, key: Key<'_>, before: Rc<Row>) {
+        self.push(key, Undo::Kept(before));
+    }
+
     /// Shares the row that a key of a database had at a mark with an end that goes in steps;
-    /// `None` if it was not replaced as a whole since.
-    pub(super) fn keep_row(
-        &mut self,
-        since: JournalMark,
-        db: usize,
-        key: &[u8],
-    ) -> Option<Rc<Row>> {
+    /// `None` if it was not replaced as a whole since, and did not go to another key.
+    pub(super) fn keep_row(&mut self, since: JournalMark, db: usize, key: &[u8]) -> Option<Kept> {
         for index in self.steps_since(since) {
             let touched = self.rows[self.steps[index].row];
             if touched.db.number() != db || self.text(touched.key) != key {
                 continue;
             }
-            let undo = &mut self.steps[index].undo;
-            match undo {
-                Undo::Kept(row) => return Some(Rc::clone(row)),
-                Undo::Row(before @ Some(_)) => {
-                    let row = Rc::new(before.take()?);
-                    *undo = Undo::Kept(Rc::clone(&row));
-                    return Some(row);
-                }
-                _ => {}
+            if let Undo::MovedTo(to) = self.steps[index].undo {
+                let to = self.rows[to];
+                // It may have gone from there already, by what followed.
+                let went = (index + 1..self.steps.len()).find_map(|step| {
+                    let row = self.rows[self.steps[step].row];
+                    let is_it = row.db == to.db && self.text(row.key) == self.text(to.key);
+                    if is_it { self.share(step) } else { None }
+                });
+                return Some(went.map_or_else(
+                    || Kept::At { db: to.db.number(), key: self.text(to.key).into() },
+                    Kept::Here,
+                ));
+            }
+            if let Some(row) = self.share(index) {
+                return Some(Kept::Here(row));
             }
         }
         None
+    }
+
+    /// The row that a step has replaced as a whole, to be shared with an end.
+    fn share(&mut self, index: usize) -> Option<Rc<Row>> {
+        let undo = &mut self.steps[index].undo;
+        match undo {
+            Undo::Kept(row) => Some(Rc::clone(row)),
+            Undo::Row(before @ Some(_)) => {
+                let row = Rc::new(before.take()?);
+                *undo = Undo::Kept(Rc::clone(&row));
+                Some(row)
+            }
+            _ => None,
+        }
     }
 
     /// An edit created a row.
@@ -386,9 +419,9 @@ impl Journal {
         self.push(key, Undo::Left(Rc::new(row_of(left))));
     }
 
-    /// A set was replaced by some of its members; as it was.
-    pub(super) fn set_before(&mut self, key: Key<'_>, before: Set) {
-        self.push(key, Undo::SetBefore(Rc::new(row_of(before))));
+    /// A set was replaced by some of its members; as it was, in a row without a key.
+    pub(super) fn set_before(&mut self, key: Key<'_>, before: Rc<Row>) {
+        self.push(key, Undo::SetBefore(before));
     }
 
     /// Shares the members that left a set together since a mark with an end that goes in

@@ -22,23 +22,26 @@
 mod concerned;
 mod derived;
 mod hidden;
+mod left;
+mod lent;
 mod replay;
 mod saved;
 mod steps;
 
 use super::Keyspace;
-use super::journal::JournalMark;
+use super::journal::{JournalMark, Kept};
 use crate::tables::reclaim::Freeing;
 use crate::values::hasher::{Key, TableIndex};
 use crate::values::packed::Item;
 use crate::values::packed_limits::PackedLimits;
 use crate::values::row::{NewValue, Row};
 use crate::values::set::{self, Set};
-use crate::values::value::{Collection, ObjectMut, ObjectRef, Value};
+use crate::values::value::Collection;
 use concerned::Concerned;
 use keyward_resp::ArgBuf;
 use keyward_rules::{Cause, LargeEnd, Leavers};
 use keyward_schema::KeyId;
+use left::{Left, holds, set_of, set_of_mut};
 pub use saved::{END_FACT, SavedEnd};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -68,6 +71,8 @@ pub struct Pending {
     undone_after: u64,
     /// Some may still be undone.
     has_fresh: bool,
+    /// Some may look at rows of keys for who left a set.
+    has_lent: bool,
 }
 
 impl Default for Pending {
@@ -82,6 +87,7 @@ impl Default for Pending {
             begun: 0,
             undone_after: u64::MAX,
             has_fresh: false,
+            has_lent: false,
         }
     }
 }
@@ -111,7 +117,7 @@ pub(super) struct PendingEnd {
 #[derive(Debug)]
 enum Remains {
     /// To take `element` out of the mirrors that these members of a set name.
-    Members { left: Rc<Row>, element: Vec<u8> },
+    Members { left: Left, element: Vec<u8> },
     /// To remove these companions, a set of keys for each table.
     Companions { sets: Vec<(TableIndex, Row)> },
     /// To give companions the deadline of their leader: those of these tables.
@@ -142,6 +148,7 @@ impl Pending {
             Remains::Deadlines { .. } => self.deadlines += 1,
         }
         self.has_fresh |= !end.stands;
+        self.has_lent |= end.left().is_some_and(Left::is_lent);
         self.by_key.entry(end.key.clone()).or_default().push(end.number);
         let place = self.ends.partition_point(|other| other.number < end.number);
         self.ends.insert(place, end);
@@ -243,10 +250,13 @@ impl Keyspace {
     ) {
         let left = match &end {
             LargeEnd::Members { key, left: Leavers::All, .. } => {
-                self.journal.keep_row(since, db, key)
+                self.journal.keep_row(since, db, key).map(|kept| match kept {
+                    Kept::Here(row) => Left::own(row),
+                    Kept::At { db, key } => Left::lent(db, &key),
+                })
             }
             LargeEnd::Members { key, left: Leavers::Together, .. } => {
-                self.journal.leavers(since, db, key)
+                self.journal.leavers(since, db, key).map(Left::own)
             }
             LargeEnd::Members { key, left: Leavers::These(left), .. } => {
                 let mut set = Set::default();
@@ -255,7 +265,7 @@ impl Keyspace {
                     set.add(&growth, Item::of(member));
                 });
                 let row = Row::new(key, NewValue::Object(set.into_object()), None);
-                Some(Rc::new(row))
+                Some(Left::own(Rc::new(row)))
             }
             LargeEnd::Companions { .. } | LargeEnd::Deadlines { .. } => None,
         };
@@ -270,12 +280,12 @@ impl Keyspace {
         &mut self,
         db: usize,
         end: LargeEnd,
-        row: &mut Option<Row>,
+        row: &mut Option<Rc<Row>>,
         cause: Cause,
         logged: usize,
     ) {
         let left = match &end {
-            LargeEnd::Members { .. } => row.take().map(Rc::new),
+            LargeEnd::Members { .. } => row.take().map(Left::own),
             LargeEnd::Companions { .. } | LargeEnd::Deadlines { .. } => None,
         };
         let number = self.pending.begun + 1;
@@ -298,19 +308,17 @@ impl Keyspace {
         &mut self,
         db: usize,
         end: LargeEnd,
-        left: Option<Rc<Row>>,
+        left: Option<Left>,
         (cause, stands): (Cause, bool),
         (number, logged): (u64, Option<usize>),
     ) {
         let Some(book) = self.databases[db].book().cloned() else { return };
         let (table, key, remains) = match end {
             LargeEnd::Members { table, key, .. } => {
-                let element = left.as_deref().and_then(set_of).and_then(|set| {
-                    let mirrored =
-                        |member: Item<'_>| book.mirrored(table, &key, member.text().as_bytes());
-                    set.iter().find_map(mirrored).map(|entry| entry.member)
-                });
-                let (Some(left), Some(element)) = (left, element) else { return };
+                let Some(left) = left else { return };
+                let mirrored = |member: &[u8]| book.mirrored(table, &key, member);
+                let Some(entry) = left.find_map(&self.databases, mirrored) else { return };
+                let element = entry.member;
                 (table, key, Remains::Members { left, element })
             }
             LargeEnd::Companions { table, key } => {
@@ -364,6 +372,7 @@ impl Keyspace {
     /// It is undone: who has a leader again is listed with that again.
     pub fn end_undoing_ends(&mut self) {
         let begun = std::mem::replace(&mut self.pending.undone_after, u64::MAX);
+        self.note_lent();
         if !self.has_pending() {
             return;
         }
@@ -420,10 +429,8 @@ impl Keyspace {
     pub(super) fn bury(&mut self, end: PendingEnd) {
         match end.remains {
             Remains::Members { left, .. } => {
-                // If the journal has it too, that frees it.
-                if let Ok(row) = Rc::try_unwrap(left) {
-                    self.reclaim.row(row, Freeing::Lazily);
-                }
+                left.bury(&mut self.reclaim);
+                self.note_lent();
             }
             Remains::Companions { sets } => {
                 let sets = self.keep_for_snapshot(end.number, sets).into_iter().flatten();
@@ -470,22 +477,4 @@ impl Keyspace {
             self.databases[key.db()].unlist_companion(key);
         }
     }
-}
-
-fn set_of(row: &Row) -> Option<&Set> {
-    match row.value() {
-        Value::Object(ObjectRef::Set(set)) => Some(set),
-        _ => None,
-    }
-}
-
-fn set_of_mut(row: &mut Row) -> &mut Set {
-    match row.object_mut() {
-        Some(ObjectMut::Set(set)) => set,
-        _ => unreachable!("companions are listed in sets"),
-    }
-}
-
-fn holds(set: Option<&Set>, member: &[u8]) -> bool {
-    set.is_some_and(|set| set.contains(Item::of(member)))
 }

@@ -37,6 +37,7 @@ impl Keyspace {
     pub fn flush(&mut self, db: usize, freeing: Freeing) {
         self.changes.flushed();
         self.void_survey(db);
+        self.hand_over_all(db);
         let taken = self.databases[db].take();
         if self.changes.waiting.has_group_readers() {
             self.changes.waiting.ready_where(|of, _| of == db);
@@ -77,6 +78,7 @@ impl Keyspace {
         });
         self.databases.swap(a, b);
         self.weeding.swapped(a, b);
+        self.swap_lent(a, b);
         self.void_survey(a);
         self.void_survey(b);
         let databases = &self.databases;

@@ -72,7 +72,7 @@ fn a_schema_with_tables_is_that_of_the_system_and_nothing_else() {
         let folder = all().join(name);
         let path = folder.join("postgres.toml");
         let bytes = std::fs::read(&path).expect("the schema is there");
-        let checked = keyward_schema::check_file(&path, &bytes, &keyward_server::SchemaFiles);
+        let checked = keyward_schema::check_file(&path, &bytes, &keyward_schema_files::SchemaFiles);
         assert!(checked.diagnostics.is_empty(), "{name}: {:#?}", checked.diagnostics);
         let schema = checked.schema.expect("it is sound");
         let patterns = |schema: &keyward_schema::Schema| -> Vec<String> {

@@ -81,16 +81,15 @@ pub(crate) fn copy(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.db == to_db && from.bytes == to.bytes {
         return Err(WireError::SameObject);
     }
-    let copy = ctx.keys.read(from).map(|row| (row.to_value(), row.deadline()));
+    let is_there = ctx.keys.read(from).is_some();
     let to = ctx.keys.key_in(to_db, to.bytes);
     let is_free = ctx.keys.find(to).is_none();
-    let copied = match copy {
-        Some((value, deadline)) if is_free || replaces => {
-            ctx.keys.put(to, value.into_row(to.bytes, deadline), COPY_TO);
-            true
-        }
-        _ => false,
-    };
+    let row = ctx.keys.table(from).find(from).filter(|_| is_there && (is_free || replaces));
+    let copy = row.map(|row| row.to_value().into_row(to.bytes, row.deadline()));
+    let copied = copy.is_some();
+    if let Some(copy) = copy {
+        ctx.keys.put(to, copy, COPY_TO);
+    }
     if copied && is_logged_by_row(ctx, to_db) {
         log_row(ctx, to);
     }

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 const COUNT_MAX: i64 = i64::MAX / 16;
 /// For each entry that XAUTOCLAIM may claim it looks at so many.
 const LOOKS_PER_CLAIM: i64 = 10;
-/// Ids that it looks up at a time.
+/// Entries that it looks up at a time.
 const UPCOMING_MAX: usize = 64;
 
 /// Claiming entries of a group for a consumer.
@@ -223,21 +223,21 @@ fn log(ctx: &mut Ctx<'_>, claiming: &Claiming<'_>) {
     }
 }
 
-/// The ids that XAUTOCLAIM comes to, looked up some at a time: what it does to one leaves the
-/// others where they are.
+/// The entries that XAUTOCLAIM comes to, looked up some at a time: what it does to one leaves the
+/// others as they are.
 #[derive(Default)]
 struct Upcoming {
-    ids: VecDeque<StreamId>,
+    entries: VecDeque<(StreamId, Pending)>,
 }
 
 impl Upcoming {
-    /// The next id, of an entry that is pending; from `behind` on if none has been looked up.
-    fn next(&mut self, group: &Group, behind: Option<StreamId>) -> Option<StreamId> {
-        if self.ids.is_empty() {
+    /// The next entry that is pending; from `behind` on if none has been looked up.
+    fn next(&mut self, group: &Group, behind: Option<StreamId>) -> Option<(StreamId, Pending)> {
+        if self.entries.is_empty() {
             let entries = group.pending().from(behind?).take(UPCOMING_MAX);
-            self.ids.extend(entries.map(|(id, _)| id));
+            self.entries.extend(entries.map(|(id, pending)| (id, *pending)));
         }
-        self.ids.pop_front()
+        self.entries.pop_front()
     }
 }
 
@@ -270,15 +270,14 @@ pub(crate) fn xautoclaim(ctx: &mut Ctx<'_>) -> Outcome {
     let mut reply = ReplyWriter::new(&mut entries, ctx.reply.protocol());
     stream.edit_group(name, |body, group| {
         let mut looks = count.saturating_mul(LOOKS_PER_CLAIM);
-        let mut upcoming = Upcoming::default();
+        let (mut upcoming, mut stored) = (Upcoming::default(), body.lookups());
         next = upcoming.next(group, Some(start));
-        while let Some(id) = next
+        while let Some((id, pending)) = next
             && looks > 0
             && count > 0
         {
             looks -= 1;
-            let pending = *group.pending().get(id).expect("it is pending");
-            if body.get(id).is_none() {
+            if stored.get(id).is_none() {
                 claiming.drop_gone(group, id, id.text().as_bytes());
                 gone.push(id);
                 count -= 1;
@@ -294,7 +293,7 @@ pub(crate) fn xautoclaim(ctx: &mut Ctx<'_>) -> Outcome {
     });
     finish(stream, claiming.changed + u64::from(claiming.is_consumer_new));
     ctx.reply.abandon(place);
-    reply_id(&mut ctx.reply, next.unwrap_or(StreamId::MIN));
+    reply_id(&mut ctx.reply, next.map_or(StreamId::MIN, |(id, _)| id));
     ctx.reply.array(replied);
     ctx.reply.raw(&entries);
     ctx.reply.array(gone.len());

@@ -74,26 +74,27 @@ impl<'a> Listed<'a> {
                 return false;
             }
             let idle_ms = now_ms.saturating_sub(pending.delivered_ms);
-            if self.idle_ms_min == 0 || idle_ms >= self.idle_ms_min {
-                listed += 1;
-                reply.array(4);
-                reply_id(reply, id);
-                reply.bulk(group.consumer(pending.consumer).name());
-                reply.integer(idle_ms.max(0));
-                reply.integer(pending.deliveries.cast_signed());
-            }
+            listed += 1;
+            reply.array(4);
+            reply_id(reply, id);
+            reply.bulk(group.consumer(pending.consumer).name());
+            reply.integer(idle_ms.max(0));
+            reply.integer(pending.deliveries.cast_signed());
             listed < self.count
         };
+        let given_up_to_ms = match self.idle_ms_min {
+            0 => i64::MAX,
+            idle_ms => now_ms.saturating_sub(idle_ms),
+        };
+        let pending = group.pending();
         if self.count > 0 {
             match consumer {
                 Some(consumer) => {
-                    let ids = group.consumer(consumer).pending().from(first);
-                    let known = |id| Some((id, group.pending().get(id)?));
-                    let entries = ids.map_while(|(id, _)| known(id));
+                    let entries = pending.given_to(consumer, first, given_up_to_ms);
                     entries.take_while(|entry| list(*entry)).for_each(drop);
                 }
                 None => {
-                    let entries = group.pending().from(first);
+                    let entries = pending.given(first, given_up_to_ms);
                     entries.take_while(|entry| list(*entry)).for_each(drop);
                 }
             }

@@ -6,6 +6,7 @@ use crate::tables::reclaim::Freeing;
 use crate::values::packed::Item;
 use crate::values::set::{Growth, Set};
 use std::borrow::Cow;
+use std::rc::Rc;
 
 /// Where no more leave a set, the journal records each of them.
 const TOGETHER_MIN: usize = 64;
@@ -27,6 +28,7 @@ impl Edit<'_, Set> {
         let was_there = self.collection_mut().remove(member);
         if was_there {
             self.record(member, false);
+            self.note_leaver(member);
         }
         was_there
     }
@@ -47,7 +49,11 @@ impl Edit<'_, Set> {
                 None => self.remove(member),
                 Some(left) => {
                     self.before_part_change(|large, set| large.member(set, member));
-                    self.collection_mut().move_to(left, member)
+                    let was_there = self.collection_mut().move_to(left, member);
+                    if was_there {
+                        self.note_leaver(member);
+                    }
+                    was_there
                 }
             });
         }
@@ -62,12 +68,25 @@ impl Edit<'_, Set> {
     /// Takes all members out but these, which are some of them.
     pub fn keep_only(&mut self, left: Set) {
         self.place.capture_whole();
-        let before = std::mem::replace(self.collection_mut(), left);
+        let before = Rc::new(row_of(std::mem::replace(self.collection_mut(), left)));
         let Place { key, ref mut space, .. } = self.place;
-        if space.journal.is_on() {
-            return space.journal.set_before(key, before);
+        if space.is_lent(key) {
+            space.hand_over(key, &before);
         }
-        space.reclaim.row(row_of(before), Freeing::AtOnce);
+        if space.journal.is_on() {
+            space.journal.set_before(key, before);
+        } else if let Ok(before) = Rc::try_unwrap(before) {
+            space.reclaim.row(before, Freeing::AtOnce);
+        }
+    }
+
+    /// Tells ends that look at the set.
+    #[inline(always)]
+    fn note_leaver(&mut self, member: Item<'_>) {
+        let Place { key, ref mut space, .. } = self.place;
+        if space.is_lent(key) {
+            space.note_leaver(key, member);
+        }
     }
 
     #[inline(always)]

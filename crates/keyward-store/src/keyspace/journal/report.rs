@@ -93,12 +93,12 @@ impl Keyspace {
             after,
             what,
             is_known_to_fit: self.is_known_to_fit(entry),
-            is_kept: self.is_kept(entry),
+            is_kept: true,
         }
     }
 
-    /// Whether a row came as it was from another key of its table, where nothing was wrong
-    /// with it.
+    /// Whether a row came as it was from another key of its table, or of one that takes the
+    /// same, where nothing was wrong with it.
     fn is_known_to_fit(&self, entry: RowSteps<'_>) -> bool {
         let Journal { rows, steps, .. } = &self.journal;
         let [came] = entry.steps else { return false };
@@ -107,15 +107,17 @@ impl Keyspace {
         };
         let from = &rows[*from];
         *to == steps[*came].row
-            && (from.db, from.table) == (entry.row.db, entry.row.table)
+            && from.db == entry.row.db
+            && self.takes_alike(from, &entry.row)
             && self.is_sound(from.db.number(), self.journal.text(from.key))
     }
 
-    /// Whether the row as it was can be kept for an end that goes in steps: not if it lives
-    /// on under another key.
-    fn is_kept(&self, entry: RowSteps<'_>) -> bool {
-        let steps = || entry.steps.iter().map(|step| &self.journal.steps[*step].undo);
-        !steps().any(|undo| matches!(undo, Undo::MovedTo(_)))
+    /// Whether the tables of two rows of a database take the same.
+    fn takes_alike(&self, one: &TouchedRow, other: &TouchedRow) -> bool {
+        let database = &self.databases[one.db.number()];
+        let patterns = database.pattern(one.table).zip(database.pattern(other.table));
+        let alike = database.book().zip(patterns);
+        one.table == other.table || alike.is_some_and(|(book, (a, b))| book.fits_alike(a, b))
     }
 
     /// The row as it was, where it came, went or was replaced as a whole. A string that came by

@@ -32,6 +32,7 @@ impl Keyspace {
             match undo {
                 Undo::Row(before) => self.reinstate(key, before),
                 Undo::Kept(row) => {
+                    self.lend_again(key, &row);
                     let row = Rc::try_unwrap(row);
                     let row = row.expect("ends of a unit that is undone are taken back before");
                     self.reinstate(key, Some(row));
@@ -39,12 +40,14 @@ impl Keyspace {
                 Undo::Created => self.reinstate(key, None),
                 Undo::Emptied(row) => self.reinstate(key, Some(row)),
                 Undo::MovedTo(to) => {
-                    let moved = self.take_row(journal.key_of(&journal.rows[to]));
+                    let to = journal.key_of(&journal.rows[to]);
+                    let moved = self.take_row(to);
                     let moved = moved.expect("a moved row is where it went until that is undone");
                     let (deadline, clock) = (moved.deadline(), moved.clock());
                     let mut row = moved.into_value().into_row(key.bytes, deadline);
                     row.set_clock(clock);
                     self.reinstate(key, Some(row));
+                    self.follow_lent(to, key);
                 }
                 Undo::Deadline(before) => {
                     let table = self.databases[key.db()].table_mut(key);
@@ -121,6 +124,7 @@ impl Keyspace {
                     self.undo_edit(key, |set: &mut Set| set.take_back(left));
                 }
                 Undo::SetBefore(before) => {
+                    self.lend_again(key, &before);
                     let before = set_in(before);
                     let rest = self.undo_edit(key, |set: &mut Set| std::mem::replace(set, before));
                     self.reclaim.row(row_of(rest), Freeing::AtOnce);

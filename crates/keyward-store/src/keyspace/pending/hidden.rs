@@ -78,7 +78,7 @@ impl Keyspace {
     /// Whether a member was in the set of an end and is there no more.
     fn is_stale(&self, end: &PendingEnd, member: &[u8]) -> bool {
         let Remains::Members { left, .. } = &end.remains else { return false };
-        holds(set_of(left), member) && !self.contains_now(end, member)
+        left.contains(&self.databases, member) && !self.contains_now(end, member)
     }
 
     /// Whether the set of an end has a member now: again, or still.

@@ -6,14 +6,13 @@
 //! end, in the same unit, so that who loads the log sees the row as it was. Ends are numbered
 //! on through the log: one that is open in it is told apart from a later one of the same key.
 
-use super::{PendingEnd, Remains};
+use super::{Left, PendingEnd, Remains};
 use crate::keyspace::Keyspace;
 use crate::tables::reclaim::Freeing;
 use crate::values::text::Text;
 use crate::values::value::{ObjectRef, Value};
 use keyward_resp::{ArgBuf, Args, number};
 use keyward_rules::{Cause, Entry, Holds, LargeEnd, Leavers};
-use std::rc::Rc;
 
 /// The first of the words by which the log tells of ends.
 const ENDS: &[u8] = b"keyward:ends";
@@ -71,9 +70,9 @@ impl Keyspace {
         let Some(table) = table.filter(|_| self.pending.place(number).is_none()) else { return };
         let (end, left) = match kind {
             MEMBERS => {
-                let row = self.databases[db].find_of(table, &key);
-                let left = row.map(|row| Rc::new(row.to_value().into_row(&key, None)));
-                (LargeEnd::Members { table, key, left: Leavers::All }, left)
+                // It goes with what the log says next, or loses members.
+                let left = Left::lent(db, &key);
+                (LargeEnd::Members { table, key, left: Leavers::All }, Some(left))
             }
             COMPANIONS => (LargeEnd::Companions { table, key }, None),
             DEADLINES => (LargeEnd::Deadlines { table, key }, None),

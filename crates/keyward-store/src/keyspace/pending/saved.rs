@@ -10,11 +10,12 @@
 //! ```
 //!
 //! Owns the copy of an end while a snapshot is taken in steps. What it lists is what it listed at
-//! the instant of the snapshot: members that left a set are shared, of companions those that
-//! leave the list meanwhile are kept.
+//! the instant of the snapshot: members that left a set are shared, or looked up where the set
+//! lives on; of companions those that leave the list meanwhile are kept.
 //! Not here: rows (`keyspace::snapshot`).
 
-use super::{EndCursor, PendingEnd, Remains, replay, set_of, set_of_mut};
+use super::left::{INTSET_MAX, Left};
+use super::{EndCursor, PendingEnd, Remains, replay, set_of};
 use crate::keyspace::Keyspace;
 use crate::tables::reclaim::{Freeing, Reclaim};
 use crate::values::hasher::TableIndex;
@@ -30,8 +31,6 @@ use std::rc::Rc;
 pub const END_FACT: &str = "keyward-end";
 /// Names that a fact has, or a few more.
 const NAMES_PER_FACT: usize = 128;
-/// Numbers that the set of those who left has in order, at most.
-const INTSET_MAX: usize = 512;
 
 /// An end as it was when a snapshot began.
 #[derive(Debug)]
@@ -51,7 +50,7 @@ pub struct SavedEnd {
 #[derive(Debug)]
 enum Names {
     /// Members that left a set.
-    Members(Rc<Row>),
+    Members(Left),
     /// Companions, which the end lists that is still pending.
     Listed,
     /// Companions: the end is over.
@@ -63,7 +62,7 @@ enum Names {
 impl SavedEnd {
     fn of(end: &PendingEnd) -> SavedEnd {
         let names = match &end.remains {
-            Remains::Members { left, .. } => Names::Members(Rc::clone(left)),
+            Remains::Members { left, .. } => Names::Members(left.clone()),
             Remains::Companions { .. } => Names::Listed,
             Remains::Deadlines { .. } => Names::Nobody,
         };
@@ -133,9 +132,7 @@ impl SavedEnd {
                     _ => None,
                 }
             }
-            Names::Members(left) => {
-                (part == 0).then(|| set_of(left).map_or(0, |set| set.scan(place, &mut name)))
-            }
+            Names::Members(left) => left.scan(&keys.databases, (part, place), &mut name),
             Names::Nobody => None,
         };
         match scanned {
@@ -150,15 +147,27 @@ impl SavedEnd {
     /// Frees what it has kept.
     pub(in crate::keyspace) fn bury(self, reclaim: &mut Reclaim) {
         match self.names {
-            Names::Members(left) => {
-                if let Ok(row) = Rc::try_unwrap(left) {
-                    reclaim.row(row, Freeing::Lazily);
-                }
-            }
+            Names::Members(left) => left.bury(reclaim),
             Names::Kept(sets) => {
                 sets.into_iter().for_each(|(_, row)| reclaim.row(row, Freeing::Lazily));
             }
             Names::Listed | Names::Nobody => {}
+        }
+    }
+
+    /// Who left a set, if it is the end of that.
+    pub(super) fn left(&self) -> Option<&Left> {
+        match &self.names {
+            Names::Members(left) => Some(left),
+            Names::Listed | Names::Kept(_) | Names::Nobody => None,
+        }
+    }
+
+    /// The same, with how far they are saved.
+    pub(super) fn left_mut(&mut self) -> Option<(EndCursor, &mut Left)> {
+        match &mut self.names {
+            Names::Members(left) => Some((self.cursor, left)),
+            Names::Listed | Names::Kept(_) | Names::Nobody => None,
         }
     }
 
@@ -237,13 +246,11 @@ impl Keyspace {
         let how = ((Cause::Expiry, true), (number, None));
         match kind {
             replay::MEMBERS => {
-                let mut set = Set::default();
-                names.for_each(|name| {
-                    set.add(&growth, Item::of(name));
-                });
-                let row = Row::new(&key, NewValue::Object(set.into_object()), None);
+                let nobody = NewValue::Object(Set::default().into_object());
+                let mut left = Left::own(Rc::new(Row::new(&key, nobody, None)));
+                names.for_each(|name| left.add(&growth, name));
                 let end = LargeEnd::Members { table, key, left: Leavers::All };
-                self.begin(db, end, Some(Rc::new(row)), how.0, how.1);
+                self.begin(db, end, Some(left), how.0, how.1);
             }
             replay::COMPANIONS => {
                 // Those of a leader that was made anew stay with that.
@@ -267,11 +274,7 @@ impl Keyspace {
             let in_table = self.key_in(db, name);
             let end = &mut self.pending.ends[place];
             match &mut end.remains {
-                Remains::Members { left, .. } => {
-                    if let Some(row) = Rc::get_mut(left) {
-                        set_of_mut(row).add(&growth, Item::of(name));
-                    }
-                }
+                Remains::Members { left, .. } => left.add(&growth, name),
                 Remains::Companions { sets } => {
                     if !sets.iter().any(|(table, _)| *table == in_table.table) {
                         let set = NewValue::Object(Set::default().into_object());

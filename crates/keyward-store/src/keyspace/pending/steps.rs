@@ -69,8 +69,9 @@ impl Keyspace {
             let mut names: Vec<Box<[u8]>> = Vec::new();
             let mut name = |item: Item<'_>| names.push(item.text().as_bytes().into());
             let scanned = match &end.remains {
-                Remains::Members { left, .. } => (cursor.part == 0)
-                    .then(|| set_of(left).map_or(0, |set| set.scan(cursor.place, &mut name))),
+                Remains::Members { left, .. } => {
+                    left.scan(&self.databases, (cursor.part, cursor.place), &mut name)
+                }
                 // They are taken off the list one by one, and nobody comes to it.
                 Remains::Companions { sets } => sets.get(cursor.part).map(|(_, row)| {
                     set_of(row).map_or(0, |set| set.scan_down(cursor.place, &mut name))

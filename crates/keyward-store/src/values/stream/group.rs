@@ -12,12 +12,13 @@
 //! that is not there is not pending any more (`pending`).
 //! Not here: what a read does to a group (`commands::stream::group_read`).
 
+mod own;
 mod pending;
 
 pub use pending::PendingEntries;
 
 use super::id::StreamId;
-use super::id_map::IdMap;
+use super::id_map::{Dated, IdMap};
 use crate::values::footprint::HeapBytes;
 use crate::values::size_class::size_class;
 use std::sync::Arc;
@@ -35,6 +36,14 @@ pub struct Pending {
     pub deliveries: u64,
     /// Who has it.
     pub consumer: ConsumerNumber,
+}
+
+impl Dated for Pending {
+    const IS_DATED: bool = true;
+
+    fn date_ms(&self) -> i64 {
+        self.delivered_ms
+    }
 }
 
 /// Somebody who reads.

@@ -4,10 +4,14 @@
 //! so full leaves stay full; a leaf that has lost three quarters of what it had room for
 //! gives half of it back.
 //!
+//! Values may be dated ([`Dated`]): leaves, and the branches above them, then know a time
+//! before which nothing in them is dated, so that who looks for what is older passes over them.
+//! It is a bound and may be too early by a second; by more only until what was that early goes.
+//!
 //! Estimate: what an id and its value take, and a sixtieth for the tree.
 
 use super::id::StreamId;
-use super::tree::{Leaf, Place, Tree};
+use super::tree::{Leaf, Place, SLACK_MS, Tree};
 use crate::values::footprint::HeapBytes;
 use crate::values::size_class::size_class;
 use std::cell::Cell;
@@ -16,6 +20,22 @@ use std::cell::Cell;
 const LEAF_MAX: usize = 128;
 /// Room of a leaf that is not given back.
 const ROOM_MIN: usize = 8;
+
+/// What may have a date by which it is looked for.
+pub trait Dated: Clone {
+    /// Whether it has.
+    const IS_DATED: bool;
+    /// The date, in milliseconds; the latest of all if it has none.
+    fn date_ms(&self) -> i64;
+}
+
+impl Dated for () {
+    const IS_DATED: bool = false;
+
+    fn date_ms(&self) -> i64 {
+        i64::MAX
+    }
+}
 
 /// Values by id.
 #[derive(Debug, Clone)]
@@ -28,6 +48,17 @@ pub struct IdMap<V> {
 #[derive(Debug, Clone)]
 struct Ids<V> {
     entries: Vec<(StreamId, V)>,
+    /// None of them is dated earlier.
+    oldest_ms: i64,
+}
+
+/// Neighbours of which some may be dated up to a time.
+pub(super) struct DatedIds<'m, V> {
+    /// Where they begin.
+    pub(super) first: StreamId,
+    /// Where the next ones do.
+    pub(super) behind: Option<StreamId>,
+    pub(super) entries: &'m [(StreamId, V)],
 }
 
 impl<V> HeapBytes for Ids<V> {
@@ -36,7 +67,7 @@ impl<V> HeapBytes for Ids<V> {
     }
 }
 
-impl<V: Clone> Leaf for Ids<V> {
+impl<V: Dated> Leaf for Ids<V> {
     fn counts(&self) -> [usize; 2] {
         [self.entries.len(), 0]
     }
@@ -44,11 +75,49 @@ impl<V: Clone> Leaf for Ids<V> {
     fn moved(&self) -> Ids<V> {
         let mut entries = Vec::with_capacity(self.entries.capacity());
         entries.extend_from_slice(&self.entries);
-        Ids { entries }
+        Ids { entries, ..*self }
+    }
+
+    fn oldest(&self) -> i64 {
+        self.oldest_ms
     }
 }
 
-impl<V> Ids<V> {
+impl<V: Dated> Ids<V> {
+    fn of(entries: Vec<(StreamId, V)>) -> Ids<V> {
+        let mut ids = Ids { entries, oldest_ms: i64::MAX };
+        ids.date();
+        ids
+    }
+
+    /// Looks at all dates.
+    fn date(&mut self) {
+        if V::IS_DATED {
+            let dates = self.entries.iter().map(|(_, value)| value.date_ms());
+            self.oldest_ms = dates.min().unwrap_or(i64::MAX);
+        }
+    }
+
+    /// A value has come.
+    fn date_from(&mut self, value: &V) {
+        if V::IS_DATED {
+            self.oldest_ms = self.oldest_ms.min(value.date_ms());
+        }
+    }
+
+    /// A value of this date has gone from a place, or another is there.
+    fn date_anew(&mut self, at: usize, before_ms: i64) {
+        if !V::IS_DATED || before_ms > self.oldest_ms {
+            return;
+        }
+        // What was given together lies side by side: mostly the neighbours are as old.
+        let latest = self.oldest_ms.saturating_add(SLACK_MS);
+        let beside = self.entries.iter().skip(at.saturating_sub(1)).take(3);
+        if !{ beside }.any(|(_, value)| value.date_ms() <= latest) {
+            self.date();
+        }
+    }
+
     #[inline]
     fn find(&self, id: StreamId) -> Result<usize, usize> {
         self.entries.binary_search_by(|(other, _)| other.cmp(&id))
@@ -69,7 +138,7 @@ impl<V> Default for IdMap<V> {
     }
 }
 
-impl<V: Clone> IdMap<V> {
+impl<V: Dated> IdMap<V> {
     /// How many ids there are.
     pub fn len(&self) -> usize {
         self.len
@@ -89,7 +158,11 @@ impl<V: Clone> IdMap<V> {
     /// Puts another value in the place of that of an id; whether the id is there.
     pub fn replace(&mut self, id: StreamId, value: V) -> bool {
         let Some((place, Ok(at))) = self.locate(id) else { return false };
-        self.tree.edit(place, |_, leaf| leaf.entries[at].1 = value);
+        self.tree.edit(place, |_, leaf| {
+            leaf.date_from(&value);
+            let before = std::mem::replace(&mut leaf.entries[at].1, value);
+            leaf.date_anew(at, before.date_ms());
+        });
         true
     }
 
@@ -103,7 +176,7 @@ impl<V: Clone> IdMap<V> {
         let first = || self.tree.first().map(|place| (place, Err(0)));
         let Some((place, found)) = self.locate(id).or_else(first) else {
             self.len = 1;
-            return self.tree.insert(id, Ids { entries: vec![(id, value)] });
+            return self.tree.insert(id, Ids::of(vec![(id, value)]));
         };
         let Err(at) = found else { return false };
         self.len += 1;
@@ -111,30 +184,34 @@ impl<V: Clone> IdMap<V> {
         let len = twig.leaf.entries.len();
         if len == LEAF_MAX && (id < twig.first || at == LEAF_MAX) {
             // Beside a leaf that is full.
-            return self.tree.insert(id, Ids { entries: vec![(id, value)] });
+            return self.tree.insert(id, Ids::of(vec![(id, value)]));
         }
         if id < twig.first {
             // The leaf begins earlier from now on.
             let mut entries = twig.leaf.entries.clone();
             entries.insert(0, (id, value));
             self.tree.remove(place);
-            return self.tree.insert(id, Ids { entries });
+            return self.tree.insert(id, Ids::of(entries));
         }
         let behind = self.tree.edit(place, |_, leaf| {
             let behind = (len == LEAF_MAX).then(|| leaf.entries.split_off(LEAF_MAX / 2));
+            if behind.is_some() {
+                leaf.date();
+            }
             match behind {
                 Some(mut behind) if at > LEAF_MAX / 2 => {
                     behind.insert(at - LEAF_MAX / 2, (id, value));
                     Some(behind)
                 }
                 behind => {
+                    leaf.date_from(&value);
                     leaf.entries.insert(at, (id, value));
                     behind
                 }
             }
         });
         if let Some(entries) = behind {
-            self.tree.insert(entries[0].0, Ids { entries });
+            self.tree.insert(entries[0].0, Ids::of(entries));
         }
         true
     }
@@ -151,6 +228,7 @@ impl<V: Clone> IdMap<V> {
         }
         self.tree.edit(place, |_, leaf| {
             let (_, value) = leaf.entries.remove(at);
+            leaf.date_anew(at, value.date_ms());
             leaf.give_back();
             Some(value)
         })
@@ -168,6 +246,7 @@ impl<V: Clone> IdMap<V> {
             });
             while ids.next_if(|id| end.is_none_or(|end| *id < end)).is_some() {}
             removed.set(removed.get() + before - leaf.entries.len());
+            leaf.date();
             leaf.give_back();
         });
         self.len -= removed.get();
@@ -195,6 +274,7 @@ impl<V: Clone> IdMap<V> {
             } else if left < count {
                 self.tree.edit(at, |_, leaf| {
                     leaf.entries.retain(|(_, value)| stays(value));
+                    leaf.date();
                     leaf.give_back();
                 });
             }
@@ -210,6 +290,34 @@ impl<V: Clone> IdMap<V> {
         let entries = self.tree.from(start).flat_map(|twig| twig.leaf.entries.iter());
         let entries = entries.skip_while(move |(other, _)| *other < id);
         entries.map(|(id, value)| (*id, value))
+    }
+
+    /// The ids from one on whose values are dated up to a time, in order. Those that are known
+    /// to have none are passed over.
+    pub(super) fn dated_from(
+        &self,
+        id: StreamId,
+        up_to_ms: i64,
+    ) -> impl Iterator<Item = (StreamId, &V)> {
+        let start = self.tree.seek(id).unwrap_or(Place::START);
+        let first = self.tree.dated_from(start, up_to_ms);
+        let places = std::iter::successors(first, move |place| {
+            self.tree.dated_from(self.tree.next(*place)?, up_to_ms)
+        });
+        let entries = places.flat_map(move |place| self.tree.at(place).leaf.entries.iter());
+        let entries = entries.skip_while(move |(other, _)| *other < id);
+        let entries = entries.filter(move |(_, value)| value.date_ms() <= up_to_ms);
+        entries.map(|(id, value)| (*id, value))
+    }
+
+    /// The first neighbours, those of an id or behind them, of which some may be dated up to a
+    /// time.
+    pub(super) fn neighbours_dated(&self, id: StreamId, up_to_ms: i64) -> Option<DatedIds<'_, V>> {
+        let start = self.tree.seek(id).unwrap_or(Place::START);
+        let place = self.tree.dated_from(start, up_to_ms)?;
+        let twig = self.tree.at(place);
+        let behind = self.tree.next(place).map(|next| self.tree.at(next).first);
+        Some(DatedIds { first: twig.first, behind, entries: &twig.leaf.entries })
     }
 
     /// All ids, in order.
@@ -250,6 +358,95 @@ mod tests {
 
     fn id(number: u64) -> StreamId {
         StreamId::new(number / 7, number % 7)
+    }
+
+    macro_rules! undated {
+        ($($type:ty),*) => {$(
+            impl Dated for $type {
+                const IS_DATED: bool = false;
+
+                fn date_ms(&self) -> i64 {
+                    i64::MAX
+                }
+            }
+        )*};
+    }
+    undated!(u64, usize, [u64; 3]);
+
+    /// Nothing but a date.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct At(i64);
+
+    impl Dated for At {
+        const IS_DATED: bool = true;
+
+        fn date_ms(&self) -> i64 {
+            self.0
+        }
+    }
+
+    /// Whether leaves would be looked at for what is dated up to a time.
+    fn is_looked_at(map: &IdMap<At>, up_to_ms: i64) -> bool {
+        map.tree.dated_from(Place::START, up_to_ms).is_some()
+    }
+
+    #[test]
+    fn leaves_with_nothing_that_is_old_enough_are_passed_over() {
+        let mut map = IdMap::default();
+        (0..100_000).for_each(|number| assert!(map.insert(id(number), At(10_000_000))));
+        assert!(!is_looked_at(&map, 9_000_000));
+        // One that is older, in a leaf of its own time.
+        map.replace(id(50_000), At(1_000));
+        let found: Vec<_> = map.dated_from(StreamId::MIN, 5_000).collect();
+        assert_eq!(found, [(id(50_000), &At(1_000))]);
+        assert!(map.dated_from(id(50_001), 5_000).next().is_none());
+        // Given anew it is as young as the others, and nobody looks at its leaf.
+        map.replace(id(50_000), At(20_000_000));
+        assert!(!is_looked_at(&map, 9_000_000));
+        map.replace(id(70_000), At(1_000));
+        map.remove(id(70_000));
+        assert!(!is_looked_at(&map, 9_000_000));
+        (0..100).for_each(|number| assert!(map.replace(id(900 * number), At(1_000))));
+        drop(map.remove_ordered((0..100).map(|number| id(900 * number))));
+        assert!(!is_looked_at(&map, 9_000_000));
+    }
+
+    #[test]
+    fn all_that_are_given_anew_one_after_the_other_are_young() {
+        let mut map = IdMap::default();
+        (0..40_000).for_each(|number| assert!(map.insert(id(number), At(1_000))));
+        assert!(is_looked_at(&map, 5_000));
+        (0..40_000).for_each(|number| assert!(map.replace(id(number), At(10_000_000))));
+        assert!(!is_looked_at(&map, 5_000));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_dated_is_found_as_by_looking_at_all(
+            steps in proptest::collection::vec((0u8..6, 0u64..2_000, 1u64..300, 0i64..8), 1..40),
+        ) {
+            let (mut map, mut model) = (IdMap::default(), BTreeMap::new());
+            for (step, first, count, date) in steps {
+                let at = At(date * 700);
+                for number in first..first + count {
+                    match step {
+                        0..=2 => if map.insert(id(number), at) {
+                            model.insert(id(number), at);
+                        },
+                        3 => if map.replace(id(number), at) {
+                            model.insert(id(number), at);
+                        },
+                        _ => prop_assert_eq!(map.remove(id(number)), model.remove(&id(number))),
+                    }
+                }
+                for up_to_ms in [-1, 0, 700, 2_000, 5_000] {
+                    let found = map.dated_from(id(first), up_to_ms).map(|(id, at)| (id, *at));
+                    let behind = model.range(id(first)..).map(|(id, at)| (*id, *at));
+                    let expected = behind.filter(|(_, at)| at.0 <= up_to_ms);
+                    prop_assert!(found.eq(expected));
+                }
+            }
+        }
     }
 
     #[test]

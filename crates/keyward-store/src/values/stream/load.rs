@@ -7,11 +7,24 @@
 use super::checked::Damage;
 use super::group::{ConsumerNumber, EntriesRead, Group, Pending};
 use super::id::StreamId;
+use super::id_map::{Dated, IdMap};
 use super::node::Node;
 use super::{Facts, Stream};
 
 /// What is wrong with a group that names a consumer twice.
 pub const CONSUMER_TWICE: Damage = "a consumer that is there twice";
+
+/// When an entry was given last that has no consumer yet, and how often.
+#[derive(Debug, Clone, Copy)]
+struct Unowned(i64, u64);
+
+impl Dated for Unowned {
+    const IS_DATED: bool = false;
+
+    fn date_ms(&self) -> i64 {
+        i64::MAX
+    }
+}
 
 /// A stream on its way.
 #[derive(Debug, Default)]
@@ -24,7 +37,7 @@ pub struct StreamLoad {
     /// The group that is being read, and its name.
     group: Option<(Vec<u8>, Group)>,
     /// Entries that are pending and have no consumer yet.
-    unowned: super::id_map::IdMap<(i64, u64)>,
+    unowned: IdMap<Unowned>,
     consumer: Option<ConsumerNumber>,
 }
 
@@ -77,7 +90,7 @@ impl StreamLoad {
 
     /// The next entry that is pending in the group.
     pub fn pending(&mut self, id: StreamId, delivered_ms: i64, count: u64) -> Result<(), Damage> {
-        let is_new = self.unowned.insert(id, (delivered_ms, count));
+        let is_new = self.unowned.insert(id, Unowned(delivered_ms, count));
         if is_new { Ok(()) } else { Err("an entry that is pending twice") }
     }
 
@@ -94,7 +107,7 @@ impl StreamLoad {
             return Err("a pending entry without a consumer");
         };
         let pending = self.unowned.remove(id);
-        let (delivered_ms, deliveries) =
+        let Unowned(delivered_ms, deliveries) =
             pending.ok_or("an entry that a consumer has and its group has not")?;
         group.give(id, Pending { delivered_ms, deliveries, consumer });
         Ok(())

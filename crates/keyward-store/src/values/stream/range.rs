@@ -31,7 +31,44 @@ enum Entries<'a> {
     Nothing,
 }
 
+/// Entries that are looked up by ids which come in order: those of a node are gone through once.
+#[derive(Debug)]
+pub struct Lookups<'a> {
+    body: &'a Body,
+    asked: Option<StreamId>,
+    /// The first entry that is there from the id on that was asked for last.
+    next: Option<Entry<'a>>,
+    behind: Range<'a>,
+}
+
+impl<'a> Lookups<'a> {
+    /// The entry of an id.
+    pub fn get(&mut self, id: StreamId) -> Option<Entry<'a>> {
+        let is_in_order = self.asked.is_some_and(|asked| asked <= id);
+        if !is_in_order || self.next.is_some_and(|next| next.id < id) {
+            let nodes = &self.body.nodes;
+            let place = nodes.seek(id).or_else(|| nodes.first());
+            if !is_in_order || place != self.behind.place {
+                self.behind = self.body.range([id, StreamId::MAX], Direction::Forward);
+                self.next = self.behind.next();
+            }
+            while self.next.is_some_and(|next| next.id < id) {
+                self.next = self.behind.next();
+            }
+        }
+        self.asked = Some(id);
+        self.next.filter(|next| next.id == id)
+    }
+}
+
 impl Body {
+    /// Looks entries up whose ids come in order.
+    pub fn lookups(&self) -> Lookups<'_> {
+        let nothing = [StreamId::MIN; 2];
+        let behind = Range { body: self, place: None, entries: Entries::Nothing, bounds: nothing };
+        Lookups { body: self, asked: None, next: None, behind }
+    }
+
     /// The entries from one id to another, both included.
     pub fn range(&self, bounds: [StreamId; 2], direction: Direction) -> Range<'_> {
         let nodes = &self.nodes;

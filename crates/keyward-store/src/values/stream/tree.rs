@@ -33,7 +33,15 @@ pub(super) trait Leaf: HeapBytes + Clone {
     fn counts(&self) -> [usize; 2];
     /// The same in other allocations, of the same bytes.
     fn moved(&self) -> Self;
+    /// Nothing in it is dated earlier than this; the latest of times where nothing is dated.
+    fn oldest(&self) -> i64 {
+        i64::MAX
+    }
 }
+
+/// So much earlier than what they have, in milliseconds, may leaves and branches be said to begin:
+/// it is not worth looking at all of them to know better.
+pub(super) const SLACK_MS: i64 = 1_000;
 
 /// Leaves in the order of ids.
 #[derive(Debug)]
@@ -51,6 +59,8 @@ struct Branch<L> {
     live: u64,
     /// Bytes of all its allocations.
     bytes: usize,
+    /// Nothing in its leaves is dated earlier than this.
+    oldest: i64,
 }
 
 /// A leaf and what is known of it.
@@ -115,6 +125,11 @@ fn branch_bytes<L>(twigs: &Vec<Twig<L>>) -> usize {
         + size_class(twigs.capacity() * size_of::<Twig<L>>())
 }
 
+/// What nothing in leaves is dated earlier than.
+fn oldest_of<L: Leaf>(twigs: &[Twig<L>]) -> i64 {
+    twigs.iter().map(|twig| twig.leaf.oldest()).min().unwrap_or(i64::MAX)
+}
+
 impl<L: Leaf> Twig<L> {
     fn new(first: StreamId, leaf: Arc<L>) -> Twig<L> {
         let [live, dead] = leaf.counts().map(|count| count as u32);
@@ -126,7 +141,17 @@ impl<L: Leaf> Branch<L> {
     fn of(twigs: Vec<Twig<L>>) -> Branch<L> {
         let live = twigs.iter().map(|twig| u64::from(twig.live)).sum();
         let leaves: usize = twigs.iter().map(|twig| leaf_bytes(&*twig.leaf)).sum();
-        Branch { live, bytes: branch_bytes(&twigs) + leaves, twigs: Arc::new(twigs) }
+        let (bytes, oldest) = (branch_bytes(&twigs) + leaves, oldest_of(&twigs));
+        Branch { live, bytes, oldest, twigs: Arc::new(twigs) }
+    }
+
+    /// What was oldest, at a place or where one was, has gone or is younger now.
+    fn date_anew(&mut self, at: usize) {
+        let latest = self.oldest.saturating_add(SLACK_MS);
+        let beside = self.twigs.iter().skip(at.saturating_sub(1)).take(3);
+        if !{ beside }.any(|twig| twig.leaf.oldest() <= latest) {
+            self.oldest = oldest_of(&self.twigs);
+        }
     }
 
     /// Changes the branch itself; its bytes are kept.
@@ -141,6 +166,7 @@ impl<L: Leaf> Branch<L> {
     fn add(&mut self, at: usize, twig: Twig<L>) {
         self.live += u64::from(twig.live);
         self.bytes += leaf_bytes(&*twig.leaf);
+        self.oldest = self.oldest.min(twig.leaf.oldest());
         self.edit(|twigs| twigs.insert(at, twig));
     }
 }
@@ -219,6 +245,22 @@ impl<L: Leaf> Tree<L> {
         twigs.skip(place.twig)
     }
 
+    /// The place of the first leaf, from one on, that may have something dated up to a time.
+    pub(super) fn dated_from(&self, place: Place, up_to_ms: i64) -> Option<Place> {
+        let mut start = place.twig;
+        for branch in place.branch..self.branches.len() {
+            let Branch { twigs, oldest, .. } = &self.branches[branch];
+            if *oldest <= up_to_ms {
+                let mut behind = twigs.iter().skip(start);
+                if let Some(at) = behind.position(|twig| twig.leaf.oldest() <= up_to_ms) {
+                    return Some(Place { branch, twig: start + at });
+                }
+            }
+            start = 0;
+        }
+        None
+    }
+
     /// Changes the leaf at a place.
     #[inline]
     pub(super) fn edit<R>(&mut self, place: Place, edit: impl FnOnce(StreamId, &mut L) -> R) -> R {
@@ -228,14 +270,21 @@ impl<L: Leaf> Tree<L> {
         let branch_after = branch_bytes(twigs);
         let twig = &mut twigs[place.twig];
         let before = branch_before + leaf_bytes(&*twig.leaf);
+        let oldest_before = twig.leaf.oldest();
         let leaf = Arc::make_mut(&mut twig.leaf);
         let result = edit(twig.first, leaf);
         let after = branch_after + leaf_bytes(leaf);
+        let oldest = leaf.oldest();
         let [live, dead] = leaf.counts().map(|count| count as u32);
         branch.live = branch.live - u64::from(twig.live) + u64::from(live);
         (twig.live, twig.dead) = (live, dead);
         branch.bytes = branch.bytes - before + after;
         self.bytes = self.bytes - before + after;
+        if oldest < branch.oldest {
+            branch.oldest = oldest;
+        } else if oldest_before == branch.oldest && oldest_before < oldest {
+            branch.date_anew(place.twig);
+        }
         result
     }
 
@@ -296,6 +345,9 @@ impl<L: Leaf> Tree<L> {
         let twig = branch.edit(|twigs| twigs.remove(place.twig));
         branch.live -= u64::from(twig.live);
         branch.bytes -= leaf_bytes(&*twig.leaf);
+        if branch.oldest < i64::MAX && branch.oldest == twig.leaf.oldest() {
+            branch.date_anew(place.twig);
+        }
         self.bytes = self.bytes - before + branch.bytes;
         if branch.twigs.is_empty() {
             self.bytes -= branch.bytes;

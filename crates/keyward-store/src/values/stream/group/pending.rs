@@ -10,6 +10,7 @@
 //! number of such a consumer is not used again until none is left.
 //! Not here: when groups are weeded (`keyspace::weeding`).
 
+use super::own::OwnEntries;
 use super::{ConsumerNumber, Group, Pending};
 use crate::values::stream::id::StreamId;
 use crate::values::stream::id_map::IdMap;
@@ -45,10 +46,30 @@ impl<'g> PendingEntries<'g> {
 
     /// The entries from an id on, in order.
     pub fn from(self, id: StreamId) -> impl Iterator<Item = (StreamId, &'g Pending)> {
+        self.given(id, i64::MAX)
+    }
+
+    /// The entries from an id on that were given up to a time, in order. Who was given all of many
+    /// neighbours later is passed over.
+    pub fn given(
+        self,
+        from: StreamId,
+        up_to_ms: i64,
+    ) -> impl Iterator<Item = (StreamId, &'g Pending)> {
         let is_whole = self.group.hidden == 0;
-        let listed = is_whole.then(|| self.group.pending.from(id));
-        let merged = (!is_whole).then(|| Merged::new(self.group, id));
+        let listed = is_whole.then(|| self.group.pending.dated_from(from, up_to_ms));
+        let merged = (!is_whole).then(|| Merged::new(self.group, from, up_to_ms));
         listed.into_iter().flatten().chain(merged.into_iter().flatten())
+    }
+
+    /// The same, of one consumer.
+    pub fn given_to(
+        self,
+        consumer: ConsumerNumber,
+        from: StreamId,
+        up_to_ms: i64,
+    ) -> impl Iterator<Item = (StreamId, &'g Pending)> {
+        OwnEntries::new(self.group, &self.group.consumer(consumer).pending, from, up_to_ms)
     }
 
     /// All entries, in order.
@@ -70,18 +91,26 @@ impl<'g> PendingEntries<'g> {
 
 /// The entries of all consumers in order, each time the one with the lowest id next.
 struct Merged<'g> {
-    group: &'g Group,
-    /// Of each consumer that has more the next id.
-    next: BinaryHeap<Reverse<(StreamId, u32)>>,
+    /// What consumers have behind those.
+    behind: Vec<OwnEntries<'g>>,
+    /// Of each that has more the next entry, and its number in that list.
+    next: BinaryHeap<Reverse<(StreamId, usize)>>,
+    /// What is known of the next entries, in the order of that list.
+    known: Vec<&'g Pending>,
 }
 
 impl<'g> Merged<'g> {
-    fn new(group: &'g Group, from: StreamId) -> Merged<'g> {
-        let firsts = group.consumers().filter_map(|(ConsumerNumber(number), consumer)| {
-            let (id, ()) = consumer.pending.from(from).next()?;
-            Some(Reverse((id, number)))
-        });
-        Merged { group, next: firsts.collect() }
+    fn new(group: &'g Group, from: StreamId, up_to_ms: i64) -> Merged<'g> {
+        let mut merged = Merged { behind: Vec::new(), next: BinaryHeap::new(), known: Vec::new() };
+        for (_, consumer) in group.consumers() {
+            let mut own = OwnEntries::new(group, &consumer.pending, from, up_to_ms);
+            if let Some((id, pending)) = own.next() {
+                merged.next.push(Reverse((id, merged.behind.len())));
+                merged.known.push(pending);
+                merged.behind.push(own);
+            }
+        }
+        merged
     }
 }
 
@@ -91,13 +120,15 @@ impl<'g> Iterator for Merged<'g> {
     fn next(&mut self) -> Option<(StreamId, &'g Pending)> {
         let mut first = self.next.peek_mut()?;
         let Reverse((id, number)) = *first;
-        let own = &self.group.consumer(ConsumerNumber(number)).pending;
-        match id.next().and_then(|behind| own.from(behind).next()) {
-            Some((behind, ())) => *first = Reverse((behind, number)),
+        let pending = self.known[number];
+        match self.behind[number].next() {
+            Some((behind, known)) => {
+                self.known[number] = known;
+                *first = Reverse((behind, number));
+            }
             None => drop(PeekMut::pop(first)),
         }
-        let pending = self.group.pending.get(id);
-        Some((id, pending.expect("what a consumer has is pending in its group")))
+        Some((id, pending))
     }
 }
 
@@ -253,7 +284,7 @@ mod tests {
         ) {
             let (mut group, mut model) = (Group::default(), Model::new());
             for (at, (step, name, first, count)) in steps.into_iter().enumerate() {
-                let (name, now_ms) = (vec![name], at as i64);
+                let (name, now_ms) = (vec![name], at as i64 * 1_500);
                 match step {
                     0..=3 => {
                         let consumer = group.find(&name).or_else(|| group.add_consumer(&name, 1));
@@ -282,7 +313,17 @@ mod tests {
                 prop_assert_eq!(group.pending().ends(), ends.map(|(first, last)| [first, last]));
                 let behind = group.pending().from(id(first)).map(|(id, _)| id);
                 prop_assert!(behind.eq(model.range(id(first)..).map(|(id, _)| *id)));
-                for (_, consumer) in group.consumers() {
+                let up_to_ms = now_ms / 2;
+                let is_due = |ms: i64, from: &StreamId| ms <= up_to_ms && *from >= id(first);
+                let given = group.pending().given(id(first), up_to_ms).map(|(id, _)| id);
+                let due = model.iter().filter(|(id, (_, ms))| is_due(*ms, id));
+                prop_assert!(given.eq(due.map(|(id, _)| *id)));
+                for (number, consumer) in group.consumers() {
+                    let given = group.pending().given_to(number, id(first), up_to_ms);
+                    let due = model.iter().filter(|(id, (owner, ms))| {
+                        *owner == consumer.name() && is_due(*ms, id)
+                    });
+                    prop_assert!(given.map(|(id, _)| id).eq(due.map(|(id, _)| *id)));
                     let own = consumer.pending().iter().map(|(id, ())| id);
                     let due = model.iter().filter(|(_, (owner, _))| *owner == consumer.name());
                     prop_assert!(own.eq(due.map(|(id, _)| *id)));
