@@ -41,8 +41,7 @@ pub(crate) fn foresee(
     }
 }
 
-/// Whether a schema takes the rows of a database out of the files. Where only snapshots are to
-/// have them, no file has them between leaving the append-only file and the next snapshot.
+/// Whether a schema takes the rows of a database out of the files, or out of the append-only file.
 fn leaves_files(keys: &Keyspace, db: usize, book: &RuleBook) -> bool {
     match (keys.database_at(db).persist(), book.schema().keyspace.persist) {
         (Persist::None, _) | (_, Persist::Aof) | (Persist::Rdb, Persist::Rdb) => false,
@@ -86,8 +85,8 @@ pub(crate) fn unkept_in_words(book: &RuleBook, report: &Report) -> Option<String
     let unkept: u64 = report.tables.iter().map(|found| found.unkept).sum();
     (unkept > 0).then(|| match book.schema().keyspace.persist {
         Persist::Rdb => format!(
-            "{unkept} rows leave the append-only file (persist = \"rdb\"): until the next snapshot \
-             is saved no file has them"
+            "{unkept} rows leave the append-only file (persist = \"rdb\") once a snapshot has them: \
+             from then on a crash loses what has changed since the last one"
         ),
         _ => format!(
             "{unkept} rows are not kept (persist = \"none\"): they are served until the server \

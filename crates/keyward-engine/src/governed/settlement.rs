@@ -30,6 +30,7 @@ use super::rebuild::{self, AfterLoad};
 use super::survey::{self, Walk};
 use crate::engine::shared::Shared;
 use crate::host::Host;
+use crate::sessions::log_cover::{self, LogCover};
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
@@ -73,9 +74,21 @@ impl Shared {
     /// The same of annotations, some lines of them.
     pub(crate) fn recall_annotations(&mut self, keys: &Keyspace, lines: &[u8]) {
         for line in lines.split(|byte| *byte == b'\n') {
+            // What DEBUG LOADAOF loads again the file has still.
+            if let Some(text) = line.strip_prefix(log_cover::LINE).filter(|_| self.is_loading) {
+                self.hear_cover(|cover| cover.hear_line(text));
+            }
             if let Some(text) = self.annotations.read(line) {
                 self.recall(keys, text.as_deref().map_err(|damaged| *damaged));
             }
+        }
+    }
+
+    /// The append-only file says which databases it has; what cannot be read is told.
+    pub(crate) fn hear_cover(&mut self, hear: impl FnOnce(&mut LogCover) -> bool) {
+        let is_read = hear(&mut self.log_cover);
+        if let Some(arrival) = &mut self.arrival {
+            arrival.is_damaged |= !is_read;
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
 /// Ends the server, unless what is to be saved cannot be, or what was acknowledged is in no
 /// file yet; whether it ends.
 pub(crate) fn finish_shutdown(ctx: &mut Ctx<'_>, wish: LastWish) -> bool {
-    let mut may_end = ctx.host.begin_shutdown(wish);
+    let mut may_end = ctx.shared.may_end(ctx.host, wish);
     if may_end && wish.saves && !save_at_the_end(ctx) {
         ctx.host.log(LogLevel::Warning, wish.unsaved_line().as_bytes());
         may_end = wish.is_forced;
