@@ -18,7 +18,9 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     }
     let saves_by_itself = ctx.host.saves_by_itself() && !shutdown.is_without_save;
-    let wish = LastWish { saves: shutdown.saves || saves_by_itself, is_forced: shutdown.is_forced };
+    // What is loaded so far would take the place of what is being loaded.
+    let saves = (shutdown.saves || saves_by_itself) && !ctx.shared.is_loading;
+    let wish = LastWish { saves, is_forced: shutdown.is_forced };
     let waits = !shutdown.is_now && ctx.shared.await_replicas(ctx.keys, ctx.host, Some(wish));
     if let Some(ending) = ctx.shared.ending.as_mut().filter(|_| waits) {
         ending.clients.push(ctx.session.id);
