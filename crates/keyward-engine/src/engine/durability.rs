@@ -88,9 +88,12 @@ impl Engine {
         self.shared.log_cover.begin(&self.keys, is_on);
     }
 
-    /// Goes on with the log of changes in a file that was loaded, and remembers the schemas
-    /// that it told of. Until loading is over it remembers no others.
+    /// Goes on with the log of changes in a file that was loaded, unless it does so already, and
+    /// remembers the schemas that it told of. Until loading is over it remembers no others.
     pub fn go_on_logging(&mut self) {
+        if self.shared.log.is_on {
+            return;
+        }
         let schemas = match &self.shared.arrival {
             // What was remembered is not what governs the rows behind it.
             Some(arrival) if arrival.is_continued => String::new(),

@@ -11,10 +11,9 @@
 //!
 //! Observing is never asked: nothing is changed by it. It is planned and told in the same way, and
 //! the files remember what governed the rows before, so that the guard stays until something is
-//! accepted. All of it goes in steps. What completes
-//! rows is not logged as an effect, since whoever loads them again comes to the same; the rest of
-//! large ends is, and what was accepted, where a log goes on, and the log remembers the schema that came behind all of it:
-//! who loads half of it is asked again.
+//! accepted. All of it goes in steps. Where a log goes on it has what completes rows, the rest of
+//! large ends and what was accepted, and remembers the schema that came behind all of it: who loads
+//! half of it is asked again.
 //! Invariants: all databases are planned before anything is put in force in one of them; rows
 //! are loaded by the tables of the schema that the files remember.
 //! Not here: what is to govern which database (`arrival`), files, options, who is told (the

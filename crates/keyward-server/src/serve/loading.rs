@@ -199,8 +199,8 @@ fn end_recalling(core: &mut Core, note: AppliedNote) {
 }
 
 /// Makes rows under schemas what those say; whether the files are behind by that. Where an
-/// append-only file goes on, it is begun before rows change by what was accepted, or by large ends
-/// that it ended amid of, and has that.
+/// append-only file goes on, it has that. It is written before rows change by what was accepted, or
+/// by large ends that it ended amid of.
 async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, ServeError> {
     let (mut settling, is_replica) = {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
@@ -214,6 +214,9 @@ async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, S
         }
         (settling, is_replica)
     };
+        } else if has_log {
+            // What rows lack is in the file, too; it is written once nothing is asked any more.
+            engine.go_on_logging();
     if is_replica {
         // It is what its primary is: nothing is asked of its rows.
         while server.core.borrow_mut().engine.bring_rows(STEP_ROWS) {
