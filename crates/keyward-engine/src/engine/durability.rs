@@ -329,7 +329,7 @@ impl Engine {
     pub fn has_applied(&self, text: &[u8]) -> bool {
         let now = self.shared.memory(&self.keys);
         let is_in_force = |applied: &Applied| {
-            applied.memory.in_force.keys().all(|db| applied.memory.has_same_texts(&now, *db))
+            applied.memory.in_force.keys().all(|db| applied.memory.means_the_same(&now, *db))
         };
         Applied::read(text).is_ok_and(|applied| is_in_force(&applied))
     }

@@ -7,8 +7,8 @@
 
 use super::memory::{Applied, Memory, Remembered, book_of, parts};
 use keyward_rules::RuleBook;
-use keyward_schema::{Mode, Schema, escape};
-use std::collections::{BTreeMap, VecDeque};
+use keyward_schema::{Mode, Schema, escape, means_the_same};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -225,14 +225,15 @@ impl Arrival {
     /// The book that the files remember of a database. If it says what is to govern the
     /// database, it is that one, which knows its files.
     pub(super) fn remembered(&self, db: usize) -> Option<RuleBook> {
-        self.book(db, self.memory.in_force.get(&db)?)
+        self.book(db, self.memory.in_force.get(&db)?, is_like)
     }
 
     /// The book that governed the rows of a database last: where the one that the files remember
     /// only observes, the one before that.
     pub(super) fn governing(&self, db: usize) -> Option<RuleBook> {
-        let observed = self.memory.observed.get(&db).and_then(|before| self.book(db, before));
-        observed.or_else(|| self.remembered(db))
+        let book = |all: &Vec<Remembered>| self.book(db, all, means_like);
+        let observed = self.memory.observed.get(&db).and_then(book);
+        observed.or_else(|| self.memory.in_force.get(&db).and_then(book))
     }
 
     /// What that book is made of.
@@ -245,7 +246,14 @@ impl Arrival {
         self.memory.observed.contains_key(&db)
     }
 
-    fn book(&self, db: usize, remembered: &[Remembered]) -> Option<RuleBook> {
+    /// The book of keyspaces that the files remember, or the one that is to govern the database if
+    /// it is that one.
+    fn book(
+        &self,
+        db: usize,
+        remembered: &[Remembered],
+        is_it: fn(&RuleBook, &RuleBook) -> bool,
+    ) -> Option<RuleBook> {
         let book = book_of(remembered, |own| {
             let mut served = self.expected.schemas.get(&db).into_iter().flatten();
             let file = served.find(|served| *served.keyspace.name == *own.name);
@@ -254,7 +262,7 @@ impl Arrival {
         let target =
             self.target(db).map(|target| RuleBook::overruled(target.schema, &target.modes));
         match (book, target) {
-            (Some(book), Some(target)) if is_like(&book, &target) => Some(target),
+            (Some(book), Some(target)) if is_it(&book, &target) => Some(target),
             (book, _) => book,
         }
     }
@@ -285,14 +293,26 @@ fn strangers(
     }
 }
 
-/// Whether two books say the same, and of the same keys only to observe.
+/// Whether two books say the same in the same words, and of the same keys only to observe.
 pub(super) fn is_like(one: &RuleBook, other: &RuleBook) -> bool {
-    let texts = |book: &RuleBook| -> Vec<String> {
-        let parts = parts(book.declared()).iter();
-        parts.map(|part| format!("{} {}", part.keyspace.name, part.source.whole_text())).collect()
+    are_alike(one, other, |own, other| own == other)
+}
+
+/// Whether two books mean the same, and of the same keys only to observe.
+fn means_like(one: &RuleBook, other: &RuleBook) -> bool {
+    are_alike(one, other, means_the_same)
+}
+
+fn are_alike(one: &RuleBook, other: &RuleBook, is_same: fn(&str, &str) -> bool) -> bool {
+    let [own, others] = [one, other].map(|book| parts(book.declared()));
+    let is_same = |(own, other): (&Schema, &Schema)| {
+        own.keyspace.name == other.keyspace.name
+            && is_same(own.source.whole_text(), other.source.whole_text())
     };
     let observing = |book: &RuleBook| -> Vec<bool> {
         book.schema().ids().map(|id| book.observes(id)).collect()
     };
-    texts(one) == texts(other) && observing(one) == observing(other)
+    own.len() == others.len()
+        && own.iter().zip(others).all(is_same)
+        && observing(one) == observing(other)
 }

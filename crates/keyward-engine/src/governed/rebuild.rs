@@ -153,7 +153,7 @@ fn origin_of(keys: &Keyspace, shared: &Shared, db: usize) -> Origin {
 /// Whether the rows of a database that were loaded were governed by the schema it is under.
 fn returns(keys: &Keyspace, shared: &Shared, db: usize) -> bool {
     let now = shared.memory(keys);
-    shared.origin.as_ref().is_some_and(|origin| origin.has_same_texts(&now, db))
+    shared.origin.as_ref().is_some_and(|origin| origin.means_the_same(&now, db))
 }
 
 impl AfterLoad {
