@@ -126,6 +126,9 @@ pub struct Report {
     pub problems: Vec<Refusal>,
     /// The keyspaces that would take more than they may; the host tells.
     pub excesses: Vec<Excess>,
+    /// Bytes beyond which rows go that may be evicted, where entries are built that take more of
+    /// them; the host tells.
+    pub memory_max: Option<u64>,
 }
 
 /// A keyspace that would take more than it may, so that rows go at once.

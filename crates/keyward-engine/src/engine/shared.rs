@@ -27,6 +27,7 @@ use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
 use crate::sessions::ending::Ending;
 use crate::sessions::failover::Failover;
+use crate::sessions::log_cover::LogCover;
 use crate::sessions::pause::Pause;
 use crate::sessions::primary::Primary;
 use crate::sessions::pubsub::{self, PubSub};
@@ -35,7 +36,6 @@ use crate::sessions::replicas::{AckWait, Replicas};
 use crate::sessions::replication::{Place, Replication};
 use crate::sessions::session::{Session, Sessions};
 use crate::sessions::stats::Stats;
-use crate::sessions::log_cover::LogCover;
 use crate::sessions::stream::AppendLog;
 use crate::sessions::tracking::Tracking;
 use crate::sessions::{monitor, transaction};
@@ -521,6 +521,7 @@ impl Shared {
         keys.access.set_rates(tunables.memory.rates);
         keys.access.set_idle_seconds(tunables.pack_after_seconds);
         keys.set_policy(tunables.memory.policy);
+        keys.memory_max = tunables.memory.bytes_max;
         if self.tunables.password != tunables.password {
             self.acl.set_default_password(tunables.password.as_deref());
         }

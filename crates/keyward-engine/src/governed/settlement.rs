@@ -437,6 +437,10 @@ impl Settlement {
             let line = format!("Database {}: {unkept}", part.db);
             stand.host.log(LogLevel::Warning, line.as_bytes());
         }
+        if let Some(limit) = part.report.as_ref().and_then(losses::limit_in_words) {
+            let line = format!("Database {}: {limit}", part.db);
+            stand.host.log(LogLevel::Warning, line.as_bytes());
+        }
         let database = stand.keys.database_at(part.db);
         let (persist, has_rows) = (database.persist(), !database.is_empty());
         stand.host.governed(part.db, book.schema());
