@@ -148,6 +148,12 @@ impl Report {
         self.tables.iter().any(Findings::changes_rows)
     }
 
+    /// Whether it changes what is there already. Derived rows that are built where there are none
+    /// change nothing that somebody has written.
+    pub fn changes_what_is_there(&self) -> bool {
+        self.tables.iter().any(Findings::changes_what_is_there)
+    }
+
     /// How much goes for good: at once, for want of memory, and at the next start.
     pub fn destroyed(&self) -> u64 {
         self.tables.iter().map(|table| table.destroyed + table.evicted + table.unkept).sum()
@@ -217,6 +223,13 @@ impl Findings {
     /// built.
     pub fn changes_rows(&self) -> bool {
         self.destroyed + self.redated + self.built + self.evicted + self.unkept > 0
+    }
+
+    /// The same without entries that are built where the pattern has no row.
+    pub fn changes_what_is_there(&self) -> bool {
+        let is_new =
+            self.rows == 0 && self.destroyed + self.redated + self.evicted + self.unkept == 0;
+        self.changes_rows() && !is_new
     }
 }
 

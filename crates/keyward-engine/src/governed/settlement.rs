@@ -5,9 +5,9 @@
 //!   derived rows get what they lack, and what they hold in spite of their sources is told;
 //! - a file that KEYWARD SCHEMA APPLY replaced gives way to what was applied;
 //! - rows of an append-only file that another server went on with come from elsewhere;
-//! - any other schema is planned, as KEYWARD SCHEMA PLAN does. Only what changes no row comes
-//!   into force by itself; whatever else must have been accepted by the plan's name, or the
-//!   start ends with nothing done.
+//! - any other schema is planned, as KEYWARD SCHEMA PLAN does. Only what changes no row, or
+//!   builds derived rows where there are none, comes into force by itself; whatever else must have
+//!   been accepted by the plan's name, or the start ends with nothing done.
 //!
 //! Observing is never asked: nothing is changed by it. It is planned and told in the same way, and
 //! the files remember what governed the rows before, so that the guard stays until something is
@@ -408,7 +408,7 @@ impl Settlement {
         let (mut tables, mut plans, mut all_accepted) = (String::new(), Vec::new(), true);
         for part in &self.parts {
             let (Some(report), Some(book)) = (&part.report, &part.book) else { continue };
-            if part.observing.is_some() || !report.changes_rows() {
+            if part.observing.is_some() || !report.changes_what_is_there() {
                 continue;
             }
             let before = keys.book_of(part.db).map(Arc::as_ref);
