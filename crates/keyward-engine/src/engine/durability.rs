@@ -190,8 +190,10 @@ impl Engine {
     /// one that it leaves to snapshots.
     pub fn end_log_files(&mut self) -> bool {
         self.shared.log_cover.end_hearing(&self.keys);
-        let place = |db: usize| self.shared.log_cover.place(db);
-        (0..self.keys.database_count()).any(|db| place(db) == Persist::Rdb)
+        let is_left = |db: &usize| self.shared.log_cover.place(*db) == Persist::Rdb;
+        let left_to_snapshots = (0..self.keys.database_count()).filter(is_left).collect();
+        self.keys.left_to_snapshots = left_to_snapshots;
+        !self.keys.left_to_snapshots.is_empty()
     }
 
     /// Empties databases that the append-only file does not have: what it tells of them follows
@@ -355,6 +357,7 @@ impl Engine {
         };
         self.shared.schemas_loaded = arrival.map_or(String::new(), |arrival| arrival.text);
         self.shared.is_loading = false;
+        self.keys.left_to_snapshots.clear();
         self.shared.histories.clear();
         self.shared.begins_histories = true;
     }

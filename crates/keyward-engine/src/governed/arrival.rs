@@ -54,6 +54,19 @@ impl Acceptance {
         read
     }
 
+    /// What stands behind a DESTROY of such words and is no number.
+    pub fn unread<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        let mut words = words.into_iter().peekable();
+        let mut unread = Vec::new();
+        while let Some(word) = words.next() {
+            if word.eq_ignore_ascii_case("destroy") {
+                let count = words.peek().copied().unwrap_or_default();
+                unread.extend(count.parse::<u64>().is_err().then_some(count));
+            }
+        }
+        unread
+    }
+
     /// Whether a plan of this name may be carried out that destroys so much. It may be less than
     /// was told: rows end meanwhile.
     fn admits(&self, plan: &str, destroyed: u64) -> bool {
@@ -115,6 +128,9 @@ pub(crate) struct Arrival {
     pub(super) is_damaged: bool,
     /// Whether another server went on with the append-only file behind what it remembers.
     pub(crate) is_continued: bool,
+    /// Databases whose rows are of a snapshot beside the append-only file which another server
+    /// wrote.
+    pub(super) foreign: BTreeSet<usize>,
     /// Books that the files remember, which rows are to be brought to.
     pub(super) coming: VecDeque<(usize, Option<Arc<RuleBook>>)>,
     pub(super) is_bringing: bool,
@@ -143,6 +159,11 @@ impl Arrival {
     /// Whether what a primary told last could not be read.
     pub(crate) fn is_unread(&self) -> bool {
         self.is_unread
+    }
+
+    /// Whether the rows of a database come from elsewhere, whatever the files remember.
+    pub(super) fn is_foreign(&self, db: usize) -> bool {
+        self.is_continued || self.foreign.contains(&db)
     }
 
     /// What is to govern a database, by what is served and what the files remember.

@@ -49,7 +49,7 @@ fn leaves_files(keys: &Keyspace, db: usize, book: &RuleBook) -> bool {
     match (keys.database_at(db).persist(), book.schema().keyspace.persist) {
         (Persist::None, _) | (_, Persist::Aof) | (Persist::Rdb, Persist::Rdb) => false,
         (_, Persist::None) => true,
-        (Persist::Aof, Persist::Rdb) => keys.is_logged,
+        (Persist::Aof, Persist::Rdb) => keys.is_logged && !keys.left_to_snapshots.contains(&db),
     }
 }
 

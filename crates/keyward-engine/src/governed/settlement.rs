@@ -117,6 +117,17 @@ impl Shared {
         }
     }
 
+    /// The rows of a database are of a snapshot that another server wrote: no schema governed them.
+    #[cold]
+    pub(crate) fn note_foreign(&mut self, db: usize) {
+        if let Some(origin) = &mut self.origin {
+            origin.in_force.remove(&db);
+        }
+        if let Some(arrival) = &mut self.arrival {
+            arrival.foreign.insert(db);
+        }
+    }
+
     /// Brings about `budget` rows more to the tables of schemas that the files remember;
     /// whether all are there.
     pub(crate) fn bring_recalled(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
@@ -329,7 +340,7 @@ impl Settlement {
             let book = RuleBook::overruled(schema, &modes);
             let is_in_force = keys.book_of(db).is_some_and(|now| is_like(now, &book));
             let is_unjudged = arrival.is_observed(db);
-            if is_in_force && !arrival.is_continued && !is_unjudged {
+            if is_in_force && !arrival.is_foreign(db) && !is_unjudged {
                 continue;
             }
             let observes = arrival.expected.observes || book.observes_all();
@@ -541,13 +552,19 @@ fn release(stand: &mut Stand<'_>, db: usize, budget: usize) -> Stage {
     }
     let arrival = shared.arrival.as_ref();
     let is_served = arrival.is_none_or(|arrival| arrival.target(db).is_some());
-    let is_continued = arrival.is_some_and(|arrival| arrival.is_continued);
+    let is_foreign = arrival.is_some_and(|arrival| arrival.is_foreign(db));
+    let is_of_snapshot = arrival.is_some_and(|arrival| arrival.foreign.contains(&db));
     let name = keys
         .book_of(db)
-        .filter(|_| !is_served || is_continued)
+        .filter(|_| !is_served || is_foreign)
         .map(|book| escape(&book.schema().keyspace.name).into_owned());
     if let Some(name) = name {
         let line = match is_served {
+            true if is_of_snapshot => format!(
+                "Database {db}: the append-only file leaves its rows to the snapshot, and that \
+                 remembers no schema, while the file remembers {name}: they are taken for ones \
+                 from elsewhere"
+            ),
             true => format!(
                 "Database {db}: another server has written to the append-only file since the \
                  schema {name} governed its rows, which are taken for ones from elsewhere"

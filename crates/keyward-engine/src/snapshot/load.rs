@@ -265,6 +265,10 @@ impl<R: Read> SnapshotLoader<R> {
                     self.put_rows(ctx.keys)?;
                     self.db = database(ctx.keys, number)?;
                     is_covered = self.is_covered(ctx);
+                    let is_beside_log = self.coverage == Coverage::SnapshotsOnly;
+                    if is_beside_log && is_covered && !self.tells_schemas {
+                        ctx.shared.note_foreign(self.db);
+                    }
                 }
                 Record::Library(source) if self.coverage.has_libraries() => {
                     function::load_again(ctx, source, on_library_conflict(self.on_conflict))
@@ -292,6 +296,9 @@ impl<R: Read> SnapshotLoader<R> {
                     }
                     while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
                     is_covered = self.is_covered(ctx);
+                }
+                Record::Fact(name, _) if name == memory::FACT.as_bytes() => {
+                    self.tells_schemas = true;
                 }
                 // Only the base of an append-only file tells it.
                 Record::Fact(name, text)

@@ -165,10 +165,13 @@ fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeEr
         return Ok(AppliedNote::Damaged);
     }
     if !note.is_of_snapshot {
+        let snapshot = match host.persistence.open(&host.settings)? {
+            Some(_) => "beside another snapshot than the one that is loaded",
+            None => "beside a snapshot, and there is none any more",
+        };
         tracing::warn!(
             "The file that has the schema which KEYWARD SCHEMA APPLY put in force was written \
-             beside another snapshot than the one that is loaded: what was accepted then is not \
-             taken as accepted of these rows"
+             {snapshot}: what was accepted then is not taken as accepted of these rows"
         );
     }
     Ok(AppliedNote::Used(note.text))
@@ -211,12 +214,12 @@ async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, S
         let is_replica = engine.primary().is_some();
         if is_replica {
             engine.observe_unremembered(host);
-        }
-        (settling, is_replica)
-    };
         } else if has_log {
             // What rows lack is in the file, too; it is written once nothing is asked any more.
             engine.go_on_logging();
+        }
+        (settling, is_replica)
+    };
     if is_replica {
         // It is what its primary is: nothing is asked of its rows.
         while server.core.borrow_mut().engine.bring_rows(STEP_ROWS) {

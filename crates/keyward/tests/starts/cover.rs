@@ -271,3 +271,25 @@ fn files_of_an_earlier_version_are_read_by_the_schema_that_they_remember() {
     drop(server);
     assert_eq!(count(&place.start(&logged())), Frame::Integer(20));
 }
+
+#[test]
+fn a_snapshot_of_another_server_beside_the_log_is_planned() {
+    let rows_of_an_hour = orders("persist = \"rdb\"", "ttl = \"1h\"");
+    let place = place_of(&[&rows_of_an_hour]);
+    let folder = tempfile::tempdir().expect("a directory");
+    let directory = folder.path().to_str().expect("a path in UTF-8");
+    let theirs = Server::redis(&["--dir", directory]);
+    say(&theirs, "SET order:7 undated");
+    say(&theirs, "SAVE");
+    let copied = fs::copy(folder.path().join("dump.rdb"), place.data.path().join("dump.rdb"));
+    copied.expect("a snapshot");
+    let refused = place.refusal(&rows_of_an_hour);
+    assert!(refused.contains("remembers no schema, while the file remembers shop"), "{refused}");
+    let accept = accepted(&refused);
+    let server = place.serve(&[&rows_of_an_hour], &["--accept", &accept]);
+    assert!(log(&server).contains("1 rows dated"), "{}", log(&server));
+    wait_until(|| log(&server).contains("Background saving terminated with success"));
+    drop(server);
+    let server = place.start(&rows_of_an_hour);
+    assert_eq!(count(&server), Frame::Integer(1));
+}
