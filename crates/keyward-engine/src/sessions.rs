@@ -2,7 +2,7 @@
 //!
 //! `session` is one client; `transaction`, `pubsub`, `tracking`, `monitor`, `replicas` and
 //! `pause` what it may ask for; `courier` brings messages to others, `stream` makes bytes of
-//! effects, of which `replication` and its `backlog` make what replicas follow; `primary` is the server
+//! effects (`log_cover` has which databases the append-only file is about), of which `replication` and its `backlog` make what replicas follow; `primary` is the server
 //! that this one follows. `stats`, `slowlog` and `latency` are what is measured.
 //! Not here: sockets and buffers (`keyward-server`), the commands (`commands`).
 
@@ -11,6 +11,7 @@ pub(crate) mod courier;
 pub(crate) mod ending;
 pub(crate) mod failover;
 pub(crate) mod latency;
+pub(crate) mod log_cover;
 pub(crate) mod monitor;
 pub(crate) mod pause;
 pub(crate) mod primary;

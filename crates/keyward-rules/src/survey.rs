@@ -126,6 +126,9 @@ pub struct Report {
     pub problems: Vec<Refusal>,
     /// The keyspaces that would take more than they may; the host tells.
     pub excesses: Vec<Excess>,
+    /// Bytes beyond which rows go that may be evicted, where entries are built that take more of
+    /// them; the host tells.
+    pub memory_max: Option<u64>,
 }
 
 /// A keyspace that would take more than it may, so that rows go at once.
@@ -143,6 +146,12 @@ impl Report {
     /// Whether any row changes by it: one goes, gets another end, or is built.
     pub fn changes_rows(&self) -> bool {
         self.tables.iter().any(Findings::changes_rows)
+    }
+
+    /// Whether it changes what is there already. Derived rows that are built where there are none
+    /// change nothing that somebody has written.
+    pub fn changes_what_is_there(&self) -> bool {
+        self.tables.iter().any(Findings::changes_what_is_there)
     }
 
     /// How much goes for good: at once, for want of memory, and at the next start.
@@ -214,6 +223,13 @@ impl Findings {
     /// built.
     pub fn changes_rows(&self) -> bool {
         self.destroyed + self.redated + self.built + self.evicted + self.unkept > 0
+    }
+
+    /// The same without entries that are built where the pattern has no row.
+    pub fn changes_what_is_there(&self) -> bool {
+        let is_new =
+            self.rows == 0 && self.destroyed + self.redated + self.evicted + self.unkept == 0;
+        self.changes_rows() && !is_new
     }
 }
 

@@ -90,6 +90,12 @@ pub struct Keyspace {
     pub is_expiry_held: bool,
     /// Whether an append-only file is written, or goes on once all is loaded.
     pub is_logged: bool,
+    /// Databases that the append-only file which was loaded leaves to snapshots, until loading is
+    /// over.
+    pub left_to_snapshots: Vec<usize>,
+    /// Bytes that the server may take before rows that may be evicted go (`maxmemory`); 0 for no
+    /// limit.
+    pub memory_max: u64,
     /// The engine's source of chance.
     pub random: Random,
     /// Counters of reads and expiries.
@@ -181,6 +187,8 @@ impl Keyspace {
             hasher,
             is_expiry_held: false,
             is_logged: false,
+            left_to_snapshots: Vec::new(),
+            memory_max: 0,
             random,
             stats: KeyStats::default(),
             changes: Changes::new(hasher),

@@ -224,3 +224,33 @@ fn a_signal_that_comes_before_anything_is_loaded_ends_the_server_and_loses_nothi
         assert_eq!(call(&mut server.client(), "GET row"), Frame::Bulk(b"1"[..].into()));
     }
 }
+
+/// A snapshot of what is loaded so far would take the place of the one that is being loaded.
+#[test]
+fn shutdown_while_rows_are_loaded_saves_nothing() {
+    for words in [&["SHUTDOWN"][..], &["SHUTDOWN", "SAVE"], &["SHUTDOWN", "FORCE"]] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = ["--save", "3600 1"];
+        let server = keyward(directory.path(), &options);
+        call(&mut server.client(), "DEBUG POPULATE 5000 row 100");
+        call(&mut server.client(), "SAVE");
+        drop(server);
+        let port = keyward_testkit::free_port();
+        let mut again = Command::new(env!("CARGO_BIN_EXE_keyward"))
+            .args(["serve", "--appendonly", "no", "--key-load-delay", "2000", "--dir"])
+            .arg(directory.path())
+            .args(["--port", &port.to_string()])
+            .args(options)
+            .spawn()
+            .expect("it runs");
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        wait_until(|| Client::connect(address).is_ok());
+        let mut client = Client::connect(address).expect("a connection");
+        let said = client.call(["GET", "row:1"]).expect("a reply");
+        assert!(matches!(&said, Frame::Error(text) if text.starts_with(b"LOADING")), "{said:?}");
+        assert!(client.call(words).is_err());
+        assert!(again.wait().expect("it ends").success());
+        let server = keyward(directory.path(), &options);
+        assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(5000), "{words:?}");
+    }
+}

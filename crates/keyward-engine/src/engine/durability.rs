@@ -6,6 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::context::{Ctx, Mode, Stage};
+use crate::engine::shared::Shared;
 use crate::governed::arrival::{Arrival, Expected, Unaccepted};
 use crate::governed::libraries::Restoration;
 use crate::governed::memory::Applied;
@@ -84,11 +85,15 @@ impl Engine {
     pub fn log_changes(&mut self, is_on: bool) {
         let schemas = self.shared.memory(&self.keys).text();
         self.log_to(is_on, schemas);
+        self.shared.log_cover.begin(&self.keys, is_on);
     }
 
-    /// Goes on with the log of changes in a file that was loaded, and remembers the schemas
-    /// that it told of. Until loading is over it remembers no others.
+    /// Goes on with the log of changes in a file that was loaded, unless it does so already, and
+    /// remembers the schemas that it told of. Until loading is over it remembers no others.
     pub fn go_on_logging(&mut self) {
+        if self.shared.log.is_on {
+            return;
+        }
         let schemas = match &self.shared.arrival {
             // What was remembered is not what governs the rows behind it.
             Some(arrival) if arrival.is_continued => String::new(),
@@ -181,16 +186,21 @@ impl Engine {
         self.shared.is_loading = true;
     }
 
-    /// Whether there is a database of which only snapshots are kept.
-    pub fn keeps_snapshots(&self) -> bool {
-        self.keys.databases().any(|database| database.persist() == Persist::Rdb)
+    /// All of an append-only file is loaded, which told which databases it has; whether there is
+    /// one that it leaves to snapshots.
+    pub fn end_log_files(&mut self) -> bool {
+        self.shared.log_cover.end_hearing(&self.keys);
+        let is_left = |db: &usize| self.shared.log_cover.place(*db) == Persist::Rdb;
+        let left_to_snapshots = (0..self.keys.database_count()).filter(is_left).collect();
+        self.keys.left_to_snapshots = left_to_snapshots;
+        !self.keys.left_to_snapshots.is_empty()
     }
 
-    /// Empties databases whose schema says now that the append-only file is not to bring
-    /// them back. What it has of those of which snapshots are kept stays unless there is one.
+    /// Empties databases that the append-only file does not have: what it tells of them follows
+    /// nothing. Of those that it leaves to snapshots that stays unless there is one.
     pub fn drop_unlogged(&mut self, has_snapshot: bool) {
         for db in 0..self.keys.database_count() {
-            let is_dropped = match self.keys.database_at(db).persist() {
+            let is_dropped = match self.shared.log_cover.place(db) {
                 Persist::Aof => false,
                 Persist::Rdb => has_snapshot,
                 Persist::None => true,
@@ -321,7 +331,7 @@ impl Engine {
     pub fn has_applied(&self, text: &[u8]) -> bool {
         let now = self.shared.memory(&self.keys);
         let is_in_force = |applied: &Applied| {
-            applied.memory.in_force.keys().all(|db| applied.memory.has_same_texts(&now, *db))
+            applied.memory.in_force.keys().all(|db| applied.memory.means_the_same(&now, *db))
         };
         Applied::read(text).is_ok_and(|applied| is_in_force(&applied))
     }
@@ -347,6 +357,7 @@ impl Engine {
         };
         self.shared.schemas_loaded = arrival.map_or(String::new(), |arrival| arrival.text);
         self.shared.is_loading = false;
+        self.keys.left_to_snapshots.clear();
         self.shared.histories.clear();
         self.shared.begins_histories = true;
     }
@@ -360,8 +371,43 @@ impl Engine {
     /// Begins a snapshot of this instant that is taken in steps while commands run. There
     /// must be no other.
     pub fn begin_snapshot(&mut self, options: SnapshotOptions) {
+        match options.coverage {
+            Coverage::AppendOnly if self.shared.log.is_on => {
+                self.shared.log_cover.capture_base(&self.keys);
+            }
+            Coverage::Whole => self.shared.log_cover.capture_snapshot(),
+            _ => {}
+        }
         let head = self.shared.snapshot_head(&self.keys);
         snapshot::begin(&mut self.keys, head, options);
+    }
+
+    /// A snapshot that was taken in steps is written, or could not be.
+    pub fn snapshot_ended(&mut self, is_written: bool) {
+        self.shared.snapshot_ended(is_written);
+    }
+
+    /// The base of the append-only file that was taken in steps is what that begins with from now
+    /// on, or could not be written; the databases that only snapshots had until now.
+    pub fn base_ended(&mut self, is_written: bool) -> Vec<usize> {
+        let mut arrived = Vec::new();
+        let Shared { log, log_cover, .. } = &mut self.shared;
+        log.annotate(|lines| arrived = log_cover.end_base(is_written, lines));
+        arrived
+    }
+
+    /// Whether rows are to be in the append-only file that only snapshots have, or nothing: it
+    /// is to be written anew.
+    pub fn awaits_log(&self) -> bool {
+        self.shared.log_cover.awaits()
+    }
+
+    /// The databases that a start is to bring into the append-only file before anybody is served:
+    /// by what is in force now they belong there, and the file that was loaded does not have them.
+    pub fn unlogged(&self) -> Vec<usize> {
+        let wanted = self.shared.log_cover.left_out(&self.keys, true);
+        let is_wanted = |db: &usize| self.keys.database_at(*db).persist() == Persist::Aof;
+        wanted.into_keys().filter(is_wanted).collect()
     }
 
     /// Goes on with the snapshot for a fraction of a millisecond; whether it is over.

@@ -14,7 +14,28 @@ use crate::sessions::pause::{Held, Pause};
 use keyward_lua::LogLevel;
 use keyward_store::keyspace::Keyspace;
 
+/// Why a server does not end yet.
+const AWAITED: &str = "Writing rows to the append only file that only snapshots had";
+const CANNOT_EXIT: &str = ", can't exit.";
+const EXIT_ANYWAY: &str = ". Exit anyway.";
+
 impl Shared {
+    /// Whether the server may end as it is wished: not while rows are to be in the append-only
+    /// file that no file is sure to have, unless a last snapshot has them.
+    pub(crate) fn may_end(&self, host: &mut dyn Host, wish: LastWish) -> bool {
+        if !host.begin_shutdown(wish) {
+            return false;
+        }
+        // While rows are loaded the files have all of them.
+        let has_all = self.is_loading || wish.saves || !self.log_cover.awaits();
+        if !has_all {
+            let line =
+                format!("{AWAITED}{}", if wish.is_forced { EXIT_ANYWAY } else { CANNOT_EXIT });
+            host.log(LogLevel::Warning, line.as_bytes());
+        }
+        has_all || wish.is_forced
+    }
+
     /// Begins to wait for replicas that have not acknowledged everything; whether there are any.
     pub(crate) fn await_replicas(
         &mut self,
@@ -52,6 +73,12 @@ impl Shared {
 }
 
 impl Engine {
+    /// Whether the server may end as a signal wishes it, as far as files are concerned that are
+    /// not complete ([`Host::begin_shutdown`]).
+    pub fn may_end(&self, host: &mut dyn Host, wish: LastWish) -> bool {
+        self.shared.may_end(host, wish)
+    }
+
     /// Begins to wait for replicas before the server ends because of a signal; whether it waits.
     pub fn await_replicas(&mut self, host: &mut dyn Host) -> bool {
         self.shared.await_replicas(&mut self.keys, host, None)

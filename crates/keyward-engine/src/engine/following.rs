@@ -21,6 +21,7 @@ use crate::sessions::session::Session;
 use crate::snapshot::{self, Coverage, SnapshotOptions};
 use crate::tunables::Replicating;
 use keyward_lua::LogLevel;
+use keyward_schema::Persist;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::database::Database;
@@ -50,7 +51,7 @@ impl Shared {
             if is_leading {
                 self.replication.push_effects(&effects);
             }
-            self.log.record(&effects, keys);
+            self.log.record(&effects, &self.log_cover);
             keys.effects.give_back(effects);
             self.trim_backlog();
         }
@@ -376,11 +377,13 @@ impl Engine {
     /// Redis passes over it.
     pub fn last_annotation(&mut self) -> Option<String> {
         self.shared.feed_effects(&mut self.keys);
-        let is_kept =
-            |database: &Database| database.is_empty() || Coverage::AppendOnly.includes(database);
+        let cover = &self.shared.log_cover;
+        let is_kept = |(db, database): (usize, &Database)| {
+            database.is_empty() || cover.place(db) == Persist::Aof
+        };
         let replication = &self.shared.replication;
         let (place, db) = (replication.place(), self.shared.stream_db());
-        (replication.is_on() && self.keys.databases().all(is_kept))
+        (replication.is_on() && self.keys.databases().enumerate().all(is_kept))
             .then(|| format!("{LAST_LINE}{} {} {db}\r\n", place.id, place.offset))
     }
 

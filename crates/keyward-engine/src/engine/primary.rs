@@ -220,7 +220,9 @@ impl Shared {
     /// Whether limits of memory are somebody else's to keep.
     #[inline]
     pub(crate) fn spares_memory(&self) -> bool {
-        self.primary.is_some() && self.tunables.replicating.ignores_memory_limit
+        // Rows that go while rows are loaded would be in the files still, and so would what is
+        // derived from them; Redis evicts nothing then, too.
+        self.is_loading || self.primary.is_some() && self.tunables.replicating.ignores_memory_limit
     }
 
     /// Whether rows are brought to the tables of a schema that the stream has told of.

@@ -27,6 +27,7 @@ use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
 use crate::sessions::ending::Ending;
 use crate::sessions::failover::Failover;
+use crate::sessions::log_cover::LogCover;
 use crate::sessions::pause::Pause;
 use crate::sessions::primary::Primary;
 use crate::sessions::pubsub::{self, PubSub};
@@ -104,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) ending: Option<Ending>,
     /// What is to be appended to the append-only file.
     pub(crate) log: AppendLog,
+    /// Which databases that file has.
+    pub(crate) log_cover: LogCover,
     /// The pause, if there is one.
     pub(crate) pause: Option<Pause>,
     /// Keys that are on their way to another server.
@@ -178,6 +181,7 @@ impl Shared {
             histories: Vec::new(),
             begins_histories: false,
             log: AppendLog::default(),
+            log_cover: LogCover::default(),
             switches: Switches::default(),
             pubsub: PubSub::default(),
             tracking: Tracking::new(keys.hasher()),
@@ -221,7 +225,8 @@ impl Shared {
         let schemas = self.memory(keys).text();
         // The place of a replica's rows is one of its primary's history, whatever becomes of it.
         let place = self.primary.as_ref().and_then(|_| self.saved_place(keys));
-        Head { scripts: &self.scripts, compresses, now_us, schemas, place }
+        let unlogged = self.log_cover.left_out(keys, self.log.is_on);
+        Head { scripts: &self.scripts, compresses, now_us, schemas, place, unlogged }
     }
 
     /// As `snapshot_head`, of the last snapshot before the end. It says where the stream of
@@ -449,7 +454,17 @@ impl Shared {
     #[cold]
     pub(crate) fn annotate_log(&mut self, keys: &Keyspace) {
         let text = self.memory(keys).text();
+        if !text.is_empty() || !self.log_cover.is_whole() {
+            self.log.annotate(|lines| self.log_cover.tell(lines));
+        }
         self.log.remember(keys.schema_version(), text, push_annotations);
+        self.log.annotate(|lines| self.log_cover.follow(keys, lines));
+    }
+
+    /// A snapshot has been written, or could not be: of this instant, or the one that was captured
+    /// in steps.
+    pub(crate) fn snapshot_ended(&mut self, is_written: bool) {
+        self.log.annotate(|lines| self.log_cover.end_snapshot(is_written, lines));
     }
 
     /// Whether commands concern others than their client: somebody is shown them, or
@@ -506,6 +521,7 @@ impl Shared {
         keys.access.set_rates(tunables.memory.rates);
         keys.access.set_idle_seconds(tunables.pack_after_seconds);
         keys.set_policy(tunables.memory.policy);
+        keys.memory_max = tunables.memory.bytes_max;
         if self.tunables.password != tunables.password {
             self.acl.set_default_password(tunables.password.as_deref());
         }

@@ -192,6 +192,7 @@ pub(crate) fn table(
     }
     let excesses = losses::excesses_in_words(book, report).into_iter();
     let told = excesses.chain(losses::unkept_in_words(book, report));
+    let told = told.chain(losses::limit_in_words(report));
     text.extend(told.map(|line| format!("  {line}\n")));
     text
 }

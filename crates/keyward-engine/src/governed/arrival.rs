@@ -7,8 +7,8 @@
 
 use super::memory::{Applied, Memory, Remembered, book_of, parts};
 use keyward_rules::RuleBook;
-use keyward_schema::{Mode, Schema, escape};
-use std::collections::{BTreeMap, VecDeque};
+use keyward_schema::{Mode, Schema, escape, means_the_same};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -52,6 +52,19 @@ impl Acceptance {
             }
         }
         read
+    }
+
+    /// What stands behind a DESTROY of such words and is no number.
+    pub fn unread<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        let mut words = words.into_iter().peekable();
+        let mut unread = Vec::new();
+        while let Some(word) = words.next() {
+            if word.eq_ignore_ascii_case("destroy") {
+                let count = words.peek().copied().unwrap_or_default();
+                unread.extend(count.parse::<u64>().is_err().then_some(count));
+            }
+        }
+        unread
     }
 
     /// Whether a plan of this name may be carried out that destroys so much. It may be less than
@@ -115,6 +128,9 @@ pub(crate) struct Arrival {
     pub(super) is_damaged: bool,
     /// Whether another server went on with the append-only file behind what it remembers.
     pub(crate) is_continued: bool,
+    /// Databases whose rows are of a snapshot beside the append-only file which another server
+    /// wrote.
+    pub(super) foreign: BTreeSet<usize>,
     /// Books that the files remember, which rows are to be brought to.
     pub(super) coming: VecDeque<(usize, Option<Arc<RuleBook>>)>,
     pub(super) is_bringing: bool,
@@ -143,6 +159,11 @@ impl Arrival {
     /// Whether what a primary told last could not be read.
     pub(crate) fn is_unread(&self) -> bool {
         self.is_unread
+    }
+
+    /// Whether the rows of a database come from elsewhere, whatever the files remember.
+    pub(super) fn is_foreign(&self, db: usize) -> bool {
+        self.is_continued || self.foreign.contains(&db)
     }
 
     /// What is to govern a database, by what is served and what the files remember.
@@ -225,14 +246,15 @@ impl Arrival {
     /// The book that the files remember of a database. If it says what is to govern the
     /// database, it is that one, which knows its files.
     pub(super) fn remembered(&self, db: usize) -> Option<RuleBook> {
-        self.book(db, self.memory.in_force.get(&db)?)
+        self.book(db, self.memory.in_force.get(&db)?, is_like)
     }
 
     /// The book that governed the rows of a database last: where the one that the files remember
     /// only observes, the one before that.
     pub(super) fn governing(&self, db: usize) -> Option<RuleBook> {
-        let observed = self.memory.observed.get(&db).and_then(|before| self.book(db, before));
-        observed.or_else(|| self.remembered(db))
+        let book = |all: &Vec<Remembered>| self.book(db, all, means_like);
+        let observed = self.memory.observed.get(&db).and_then(book);
+        observed.or_else(|| self.memory.in_force.get(&db).and_then(book))
     }
 
     /// What that book is made of.
@@ -245,7 +267,14 @@ impl Arrival {
         self.memory.observed.contains_key(&db)
     }
 
-    fn book(&self, db: usize, remembered: &[Remembered]) -> Option<RuleBook> {
+    /// The book of keyspaces that the files remember, or the one that is to govern the database if
+    /// it is that one.
+    fn book(
+        &self,
+        db: usize,
+        remembered: &[Remembered],
+        is_it: fn(&RuleBook, &RuleBook) -> bool,
+    ) -> Option<RuleBook> {
         let book = book_of(remembered, |own| {
             let mut served = self.expected.schemas.get(&db).into_iter().flatten();
             let file = served.find(|served| *served.keyspace.name == *own.name);
@@ -254,7 +283,7 @@ impl Arrival {
         let target =
             self.target(db).map(|target| RuleBook::overruled(target.schema, &target.modes));
         match (book, target) {
-            (Some(book), Some(target)) if is_like(&book, &target) => Some(target),
+            (Some(book), Some(target)) if is_it(&book, &target) => Some(target),
             (book, _) => book,
         }
     }
@@ -285,14 +314,26 @@ fn strangers(
     }
 }
 
-/// Whether two books say the same, and of the same keys only to observe.
+/// Whether two books say the same in the same words, and of the same keys only to observe.
 pub(super) fn is_like(one: &RuleBook, other: &RuleBook) -> bool {
-    let texts = |book: &RuleBook| -> Vec<String> {
-        let parts = parts(book.declared()).iter();
-        parts.map(|part| format!("{} {}", part.keyspace.name, part.source.whole_text())).collect()
+    are_alike(one, other, |own, other| own == other)
+}
+
+/// Whether two books mean the same, and of the same keys only to observe.
+fn means_like(one: &RuleBook, other: &RuleBook) -> bool {
+    are_alike(one, other, means_the_same)
+}
+
+fn are_alike(one: &RuleBook, other: &RuleBook, is_same: fn(&str, &str) -> bool) -> bool {
+    let [own, others] = [one, other].map(|book| parts(book.declared()));
+    let is_same = |(own, other): (&Schema, &Schema)| {
+        own.keyspace.name == other.keyspace.name
+            && is_same(own.source.whole_text(), other.source.whole_text())
     };
     let observing = |book: &RuleBook| -> Vec<bool> {
         book.schema().ids().map(|id| book.observes(id)).collect()
     };
-    texts(one) == texts(other) && observing(one) == observing(other)
+    own.len() == others.len()
+        && own.iter().zip(others).all(is_same)
+        && observing(one) == observing(other)
 }

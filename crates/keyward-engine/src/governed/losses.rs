@@ -1,9 +1,10 @@
 //! What a schema that comes costs in rows besides what it does to single ones.
 //!
-//! Owns two judgements for starts, plans, modes and reloads alike: rows that go because their
+//! Owns three judgements for starts, plans, modes and reloads alike: rows that go because their
 //! keyspace would take more than its `max_memory` and may be evicted from, and rows that files
-//! are to have no more (`persist = "none"`), which the next start is without.
-//! Invariant: whoever concludes a survey hears of both, so nobody can forget to ask.
+//! are to have no more (`persist = "none"`), which the next start is without; and that entries
+//! which are built may cost rows, where `maxmemory` limits the server.
+//! Invariant: whoever concludes a survey hears of all, so nobody can forget to ask.
 //! Not here: how many rows so many bytes are (`Forecast` of the store), single rows
 //! (`keyward_rules::Survey`).
 
@@ -26,6 +27,8 @@ pub(crate) fn foresee(
         // Rows that return to the schema in force: nothing comes.
         return;
     }
+    let is_building = report.tables.iter().any(|found| found.built > 0);
+    report.memory_max = Some(keys.memory_max).filter(|bytes| is_building && *bytes > 0);
     let loads = loads(keys, db, survey, report);
     for found in keys.forecast(db, book, &loads) {
         for (table, rows) in found.rows {
@@ -41,13 +44,12 @@ pub(crate) fn foresee(
     }
 }
 
-/// Whether a schema takes the rows of a database out of the files. Where only snapshots are to
-/// have them, no file has them between leaving the append-only file and the next snapshot.
+/// Whether a schema takes the rows of a database out of the files, or out of the append-only file.
 fn leaves_files(keys: &Keyspace, db: usize, book: &RuleBook) -> bool {
     match (keys.database_at(db).persist(), book.schema().keyspace.persist) {
         (Persist::None, _) | (_, Persist::Aof) | (Persist::Rdb, Persist::Rdb) => false,
         (_, Persist::None) => true,
-        (Persist::Aof, Persist::Rdb) => keys.is_logged,
+        (Persist::Aof, Persist::Rdb) => keys.is_logged && !keys.left_to_snapshots.contains(&db),
     }
 }
 
@@ -80,14 +82,25 @@ pub(crate) fn excesses_in_words(book: &RuleBook, report: &Report) -> Vec<String>
     told.collect()
 }
 
+/// What is said of entries that are built where memory is limited.
+pub(crate) fn limit_in_words(report: &Report) -> Option<String> {
+    let built: u64 = report.tables.iter().map(|found| found.built).sum();
+    report.memory_max.map(|bytes| {
+        format!(
+            "the {built} entries that are built take memory, of which the server may take {bytes} \
+             bytes (maxmemory): where they exceed that, rows that may be evicted go"
+        )
+    })
+}
+
 /// What is said of rows that the files have, and are to have no more: they are gone after the
 /// next start.
 pub(crate) fn unkept_in_words(book: &RuleBook, report: &Report) -> Option<String> {
     let unkept: u64 = report.tables.iter().map(|found| found.unkept).sum();
     (unkept > 0).then(|| match book.schema().keyspace.persist {
         Persist::Rdb => format!(
-            "{unkept} rows leave the append-only file (persist = \"rdb\"): until the next snapshot \
-             is saved no file has them"
+            "{unkept} rows leave the append-only file (persist = \"rdb\") once a snapshot has them: \
+             from then on a crash loses what has changed since the last one"
         ),
         _ => format!(
             "{unkept} rows are not kept (persist = \"none\"): they are served until the server \

@@ -22,7 +22,7 @@
 use super::arrival::{Acceptance, in_words};
 use keyward_lua::sha1_hex;
 use keyward_rules::RuleBook;
-use keyward_schema::{Mode, Schema, check, conflicts};
+use keyward_schema::{Mode, Schema, check, conflicts, means_the_same};
 use keyward_store::keyspace::Keyspace;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -182,13 +182,17 @@ impl Memory {
         parse().ok_or(Damaged)
     }
 
-    /// Whether another one has the same texts of a database, in whatever modes.
-    pub(crate) fn has_same_texts(&self, other: &Memory, db: usize) -> bool {
-        let texts = |memory: &Memory| -> Option<Vec<(String, String)>> {
-            let own = memory.in_force.get(&db)?.iter();
-            Some(own.map(|own| (own.name.clone(), own.text.clone())).collect())
+    /// Whether another one has texts of a database that mean the same, in whatever modes.
+    pub(crate) fn means_the_same(&self, other: &Memory, db: usize) -> bool {
+        let is_same = |(own, other): (&Remembered, &Remembered)| {
+            own.name == other.name && means_the_same(&own.text, &other.text)
         };
-        texts(self) == texts(other)
+        match (self.in_force.get(&db), other.in_force.get(&db)) {
+            (Some(own), Some(others)) => {
+                own.len() == others.len() && own.iter().zip(others).all(is_same)
+            }
+            (own, others) => own.is_none() && others.is_none(),
+        }
     }
 }
 

@@ -195,6 +195,7 @@ impl Plan {
         kinds.extend(kinds_of(&report));
         making.changes.extend(losses::excesses_in_words(book, &report));
         making.changes.extend(losses::unkept_in_words(book, &report));
+        making.changes.extend(losses::limit_in_words(&report));
         let told = Told::of(book.schema(), &report, *keyspace, making.listener);
         let mut telling = Telling::new(making.listener.protocol, told, &report, |reply| {
             reply.map(4);

@@ -108,8 +108,8 @@ pub(super) fn tell_observed(
 }
 
 /// Rows were loaded: every database under a schema is made what that says, before
-/// anybody is served. Nobody is told and nothing is logged as an effect, large ends that are
-/// completed aside: whoever loads the same rows again comes to the same. Rows of a file that remembers another schema, or none,
+/// anybody is served. Nobody is told. At a start all of it is in the log, if that goes on: it has
+/// what is served; whoever loads the same rows again comes to the same. Rows of a file that remembers another schema, or none,
 /// come from elsewhere: what is done to those is told as a start tells it.
 #[derive(Debug, Default)]
 pub(crate) struct AfterLoad {
@@ -153,7 +153,7 @@ fn origin_of(keys: &Keyspace, shared: &Shared, db: usize) -> Origin {
 /// Whether the rows of a database that were loaded were governed by the schema it is under.
 fn returns(keys: &Keyspace, shared: &Shared, db: usize) -> bool {
     let now = shared.memory(keys);
-    shared.origin.as_ref().is_some_and(|origin| origin.has_same_texts(&now, db))
+    shared.origin.as_ref().is_some_and(|origin| origin.means_the_same(&now, db))
 }
 
 impl AfterLoad {
@@ -177,13 +177,17 @@ impl AfterLoad {
             keys.changes.news.truncate(marks.2);
             return false;
         }
+        keys.effects.begin_unit();
         let is_done = self.go_on(keys, shared, session, host, budget);
         if keys.changes.dirty != marks.0 {
             // Replicas are not sent what a start changes: they get everything.
             shared.replication.forget_history();
         }
         keys.changes.dirty = marks.0;
-        keys.effects.truncate(marks.1);
+        match shared.is_loading && shared.log.is_on {
+            true => keys.effects.keep_from(marks.1),
+            false => keys.effects.truncate(marks.1),
+        }
         keys.changes.news.truncate(marks.2);
         is_done
     }

@@ -5,16 +5,15 @@
 //!   derived rows get what they lack, and what they hold in spite of their sources is told;
 //! - a file that KEYWARD SCHEMA APPLY replaced gives way to what was applied;
 //! - rows of an append-only file that another server went on with come from elsewhere;
-//! - any other schema is planned, as KEYWARD SCHEMA PLAN does. Only what changes no row comes
-//!   into force by itself; whatever else must have been accepted by the plan's name, or the
-//!   start ends with nothing done.
+//! - any other schema is planned, as KEYWARD SCHEMA PLAN does. Only what changes no row, or
+//!   builds derived rows where there are none, comes into force by itself; whatever else must have
+//!   been accepted by the plan's name, or the start ends with nothing done.
 //!
 //! Observing is never asked: nothing is changed by it. It is planned and told in the same way, and
 //! the files remember what governed the rows before, so that the guard stays until something is
-//! accepted. All of it goes in steps. What completes
-//! rows is not logged as an effect, since whoever loads them again comes to the same; the rest of
-//! large ends is, and what was accepted, where a log goes on, and the log remembers the schema that came behind all of it:
-//! who loads half of it is asked again.
+//! accepted. All of it goes in steps. Where a log goes on it has what completes rows, the rest of
+//! large ends and what was accepted, and remembers the schema that came behind all of it: who loads
+//! half of it is asked again.
 //! Invariants: all databases are planned before anything is put in force in one of them; rows
 //! are loaded by the tables of the schema that the files remember.
 //! Not here: what is to govern which database (`arrival`), files, options, who is told (the
@@ -30,6 +29,7 @@ use super::rebuild::{self, AfterLoad};
 use super::survey::{self, Walk};
 use crate::engine::shared::Shared;
 use crate::host::Host;
+use crate::sessions::log_cover::{self, LogCover};
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
@@ -73,9 +73,21 @@ impl Shared {
     /// The same of annotations, some lines of them.
     pub(crate) fn recall_annotations(&mut self, keys: &Keyspace, lines: &[u8]) {
         for line in lines.split(|byte| *byte == b'\n') {
+            // What DEBUG LOADAOF loads again the file has still.
+            if let Some(text) = line.strip_prefix(log_cover::LINE).filter(|_| self.is_loading) {
+                self.hear_cover(|cover| cover.hear_line(text));
+            }
             if let Some(text) = self.annotations.read(line) {
                 self.recall(keys, text.as_deref().map_err(|damaged| *damaged));
             }
+        }
+    }
+
+    /// The append-only file says which databases it has; what cannot be read is told.
+    pub(crate) fn hear_cover(&mut self, hear: impl FnOnce(&mut LogCover) -> bool) {
+        let is_read = hear(&mut self.log_cover);
+        if let Some(arrival) = &mut self.arrival {
+            arrival.is_damaged |= !is_read;
         }
     }
 
@@ -102,6 +114,17 @@ impl Shared {
         self.origin = None;
         if let Some(arrival) = &mut self.arrival {
             arrival.is_continued = true;
+        }
+    }
+
+    /// The rows of a database are of a snapshot that another server wrote: no schema governed them.
+    #[cold]
+    pub(crate) fn note_foreign(&mut self, db: usize) {
+        if let Some(origin) = &mut self.origin {
+            origin.in_force.remove(&db);
+        }
+        if let Some(arrival) = &mut self.arrival {
+            arrival.foreign.insert(db);
         }
     }
 
@@ -317,7 +340,7 @@ impl Settlement {
             let book = RuleBook::overruled(schema, &modes);
             let is_in_force = keys.book_of(db).is_some_and(|now| is_like(now, &book));
             let is_unjudged = arrival.is_observed(db);
-            if is_in_force && !arrival.is_continued && !is_unjudged {
+            if is_in_force && !arrival.is_foreign(db) && !is_unjudged {
                 continue;
             }
             let observes = arrival.expected.observes || book.observes_all();
@@ -396,7 +419,7 @@ impl Settlement {
         let (mut tables, mut plans, mut all_accepted) = (String::new(), Vec::new(), true);
         for part in &self.parts {
             let (Some(report), Some(book)) = (&part.report, &part.book) else { continue };
-            if part.observing.is_some() || !report.changes_rows() {
+            if part.observing.is_some() || !report.changes_what_is_there() {
                 continue;
             }
             let before = keys.book_of(part.db).map(Arc::as_ref);
@@ -423,6 +446,10 @@ impl Settlement {
             part.report.as_ref().and_then(|report| losses::unkept_in_words(&book, report))
         {
             let line = format!("Database {}: {unkept}", part.db);
+            stand.host.log(LogLevel::Warning, line.as_bytes());
+        }
+        if let Some(limit) = part.report.as_ref().and_then(losses::limit_in_words) {
+            let line = format!("Database {}: {limit}", part.db);
             stand.host.log(LogLevel::Warning, line.as_bytes());
         }
         let database = stand.keys.database_at(part.db);
@@ -525,13 +552,19 @@ fn release(stand: &mut Stand<'_>, db: usize, budget: usize) -> Stage {
     }
     let arrival = shared.arrival.as_ref();
     let is_served = arrival.is_none_or(|arrival| arrival.target(db).is_some());
-    let is_continued = arrival.is_some_and(|arrival| arrival.is_continued);
+    let is_foreign = arrival.is_some_and(|arrival| arrival.is_foreign(db));
+    let is_of_snapshot = arrival.is_some_and(|arrival| arrival.foreign.contains(&db));
     let name = keys
         .book_of(db)
-        .filter(|_| !is_served || is_continued)
+        .filter(|_| !is_served || is_foreign)
         .map(|book| escape(&book.schema().keyspace.name).into_owned());
     if let Some(name) = name {
         let line = match is_served {
+            true if is_of_snapshot => format!(
+                "Database {db}: the append-only file leaves its rows to the snapshot, and that \
+                 remembers no schema, while the file remembers {name}: they are taken for ones \
+                 from elsewhere"
+            ),
             true => format!(
                 "Database {db}: another server has written to the append-only file since the \
                  schema {name} governed its rows, which are taken for ones from elsewhere"

@@ -222,7 +222,7 @@ impl<'a> Running<'a> {
         // A script that has written can be ended by nothing else, and while it runs no file can
         // be completed: there is nothing to wait for.
         let is_forced = shutdown.is_forced || self.has_written;
-        if !host.begin_shutdown(LastWish { saves: false, is_forced }) {
+        if !self.shared.may_end(host, LastWish { saves: false, is_forced }) {
             host.shutdown_failed();
             return Err(CANNOT_SHUT_DOWN);
         }

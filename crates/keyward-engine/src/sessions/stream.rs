@@ -12,9 +12,8 @@
 //! Not here: what those who follow are told besides (`replication`), where the bytes go (the
 //! host).
 
+use crate::sessions::log_cover::LogCover;
 use keyward_resp::push_request;
-use keyward_schema::Persist;
-use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::effects::{EffectLog, Recorded};
 
 /// Commands that concern more than the database they are sent to.
@@ -117,8 +116,15 @@ impl AppendLog {
         }
     }
 
-    /// Records effects, as far as their databases are to be kept change by change.
-    pub(crate) fn record(&mut self, effects: &EffectLog, keys: &Keyspace) {
+    /// Adds annotations.
+    pub(crate) fn annotate(&mut self, annotate: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_on {
+            annotate(&mut self.bytes);
+        }
+    }
+
+    /// Records effects, as far as the file has their databases.
+    pub(crate) fn record(&mut self, effects: &EffectLog, cover: &LogCover) {
         if !self.is_on {
             return;
         }
@@ -127,7 +133,7 @@ impl AppendLog {
             names.iter().any(|known| name.eq_ignore_ascii_case(known))
         };
         let wants = |recorded: &Recorded| {
-            let is_kept = keys.database_at(recorded.db).persist() == Persist::Aof;
+            let is_kept = cover.is_logged(recorded.db);
             (is_kept || is_one_of(recorded, &CONCERN_ALL)) && !is_one_of(recorded, &CHANGE_NOTHING)
         };
         push_stream(effects, (&mut self.selected, OWN_SELECT), wants, &mut self.bytes);

@@ -6,9 +6,11 @@ use crate::engine::shared::Shared;
 use crate::governed::memory;
 use crate::governed::rebuild::AfterLoad;
 use crate::scripting::function;
+use crate::sessions::log_cover;
 use crate::sessions::replication::{Place, ReplicationId};
 use keyward_lua::LogLevel;
 use keyward_rdb::{FileReader, Record};
+use keyward_schema::Persist;
 use keyward_store::capture::build::Builder;
 use keyward_store::keyspace::{END_FACT, Keyspace, OnConflict};
 use keyward_store::values::hasher::{DbIndex, Key, TableIndex};
@@ -213,7 +215,7 @@ impl<R: Read> SnapshotLoader<R> {
     }
 
     fn read(&mut self, ctx: &mut Ctx<'_>, entries: usize) -> Result<bool, LoadError> {
-        let mut is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
+        let mut is_covered = self.is_covered(ctx);
         let (begun, begun_ns) = (self.file.offset(), ctx.host.monotonic_ns());
         for _ in 0..entries {
             let before = self.file.offset();
@@ -262,7 +264,11 @@ impl<R: Read> SnapshotLoader<R> {
                 Record::Database(number) => {
                     self.put_rows(ctx.keys)?;
                     self.db = database(ctx.keys, number)?;
-                    is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
+                    is_covered = self.is_covered(ctx);
+                    let is_beside_log = self.coverage == Coverage::SnapshotsOnly;
+                    if is_beside_log && is_covered && !self.tells_schemas {
+                        ctx.shared.note_foreign(self.db);
+                    }
                 }
                 Record::Library(source) if self.coverage.has_libraries() => {
                     function::load_again(ctx, source, on_library_conflict(self.on_conflict))
@@ -289,7 +295,18 @@ impl<R: Read> SnapshotLoader<R> {
                         );
                     }
                     while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
-                    is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
+                    is_covered = self.is_covered(ctx);
+                }
+                Record::Fact(name, _) if name == memory::FACT.as_bytes() => {
+                    self.tells_schemas = true;
+                }
+                // Only the base of an append-only file tells it.
+                Record::Fact(name, text)
+                    if name == log_cover::FACT.as_bytes()
+                        && ctx.shared.is_loading
+                        && self.coverage == Coverage::Whole =>
+                {
+                    ctx.shared.hear_cover(|cover| cover.hear_base(text));
                 }
                 // It says what rows mean that have come before.
                 Record::Fact(name, text) if name == END_FACT.as_bytes() => {
@@ -313,6 +330,14 @@ impl<R: Read> SnapshotLoader<R> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the database that is read is to be loaded.
+    fn is_covered(&self, ctx: &Ctx<'_>) -> bool {
+        match self.coverage {
+            Coverage::SnapshotsOnly => ctx.shared.log_cover.place(self.db) == Persist::Rdb,
+            coverage => coverage.includes(ctx.keys.database_at(self.db)),
+        }
     }
 
     /// Puts the rows that were read into their tables.

@@ -2,6 +2,7 @@
 
 use crate::governed::memory;
 use crate::scripting::Scripts;
+use crate::sessions::log_cover::{self, Unlogged};
 use crate::sessions::replication::Place;
 use keyward_commands::REDIS_VERSION;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
@@ -23,8 +24,8 @@ pub enum Coverage {
     /// The base of an append-only file, which has no database of which only snapshots
     /// are to be kept.
     AppendOnly,
-    /// The databases of which only snapshots are kept, beside an append-only file that has
-    /// the rest.
+    /// Of a file that is loaded, the databases that the append-only file beside it leaves to
+    /// snapshots.
     SnapshotsOnly,
     /// Function libraries.
     Libraries,
@@ -33,15 +34,14 @@ pub enum Coverage {
 }
 
 impl Coverage {
-    /// Whether a database is in such a snapshot.
+    /// Whether a database is in such a snapshot, as far as its schema decides that. What is in
+    /// and beside an append-only file is decided by what the file has (`LogCover`).
     pub(crate) fn includes(self, database: &Database) -> bool {
-        if matches!(self, Coverage::Libraries | Coverage::Nothing) {
-            return false;
-        }
-        match database.persist() {
-            Persist::Aof => self != Coverage::SnapshotsOnly,
-            Persist::Rdb => self != Coverage::AppendOnly,
-            Persist::None => self == Coverage::Everything,
+        match self {
+            Coverage::Everything => true,
+            Coverage::Whole => database.persist() != Persist::None,
+            Coverage::AppendOnly => database.persist() == Persist::Aof,
+            Coverage::SnapshotsOnly | Coverage::Libraries | Coverage::Nothing => false,
         }
     }
 
@@ -75,6 +75,8 @@ pub(crate) struct Head<'a> {
     pub(crate) schemas: String,
     /// Where the stream of changes is, and the database that it has selected.
     pub(crate) place: Option<(Place, usize)>,
+    /// What the base of an append-only file leaves out.
+    pub(crate) unlogged: Unlogged,
 }
 
 /// Everything an engine holds at one instant, ready to be written.
@@ -108,7 +110,7 @@ impl<'a> Snapshot<'a> {
     pub fn write_to<W: Write>(&self, sink: W, options: SnapshotOptions) -> io::Result<W> {
         let mut file = self.head.write(sink, options)?;
         for (db, database) in self.databases() {
-            if !options.coverage.includes(database) {
+            if !self.head.has(options.coverage, (db, database)) {
                 continue;
             }
             let (rows, expiring) = (database.len() as u64, database.expiring() as u64);
@@ -122,7 +124,8 @@ impl<'a> Snapshot<'a> {
             }
         }
         for mut end in self.keys.saved_ends() {
-            if !options.coverage.includes(self.keys.database_at(end.db())) {
+            let database = self.keys.database_at(end.db());
+            if !self.head.has(options.coverage, (end.db(), database)) {
                 continue;
             }
             while let Some(value) = end.next(self.keys) {
@@ -134,6 +137,14 @@ impl<'a> Snapshot<'a> {
 }
 
 impl Head<'_> {
+    /// Whether a database is in the snapshot behind it.
+    fn has(&self, coverage: Coverage, (db, database): (usize, &Database)) -> bool {
+        match coverage {
+            Coverage::AppendOnly => !self.unlogged.contains_key(&db),
+            coverage => coverage.includes(database),
+        }
+    }
+
     /// Writes it.
     fn write<W: Write>(&self, sink: W, options: SnapshotOptions) -> io::Result<FileWriter<W>> {
         let compresses = self.compresses;
@@ -153,6 +164,9 @@ impl Head<'_> {
         if !self.schemas.is_empty() {
             file.fact(memory::FACT, &self.schemas)?;
         }
+        if is_base {
+            file.fact(log_cover::FACT, &log_cover::in_words(&self.unlogged))?;
+        }
         let sources = self.scripts.sources();
         for source in sources.filter(|_| options.coverage != Coverage::Nothing) {
             file.library(source)?;
@@ -165,7 +179,7 @@ impl Head<'_> {
 pub(crate) fn begin(keys: &mut Keyspace, head: Head<'_>, options: SnapshotOptions) {
     let beginning = head.write(Vec::new(), options).and_then(FileWriter::into_beginning);
     let beginning = beginning.expect("writing to memory succeeds");
-    let covered = |db: &usize| options.coverage.includes(keys.database_at(*db));
+    let covered = |db: &usize| head.has(options.coverage, (*db, keys.database_at(*db)));
     let databases: Vec<usize> = (0..keys.database_count()).filter(covered).collect();
     keys.begin_snapshot(beginning, databases.into_iter());
 }

@@ -103,6 +103,7 @@ impl Survey {
             contradictions: BTreeMap::new(),
             problems: Vec::new(),
             excesses: Vec::new(),
+            memory_max: None,
         };
         Conclusion {
             stage: Stage::Judge(0),

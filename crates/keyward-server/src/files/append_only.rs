@@ -97,7 +97,7 @@ impl Rewrites {
     }
 
     /// Whether it may begin by itself.
-    fn may_begin(&self) -> bool {
+    pub(crate) fn may_begin(&self) -> bool {
         !self.is_wanted
             && self.started.is_none()
             && self.not_before.is_none_or(|time| Instant::now() >= time)

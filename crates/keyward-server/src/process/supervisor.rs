@@ -62,7 +62,8 @@ pub(crate) enum Phase {
     Saving,
     /// It could not be; the server goes on.
     CannotStop,
-    /// The first append-only file is not complete; the server goes on.
+    /// The first append-only file is not complete, or the one that has rows which only snapshots
+    /// had; the server goes on.
     CannotStopYet,
 }
 

@@ -33,6 +33,14 @@ pub enum ServeError {
     /// The append-only file there is cannot be read.
     #[error("{0}; make a copy of it, then repair it with redis-check-aof --fix")]
     AppendOnly(ReadError),
+    /// Rows are to be in the append-only file that only snapshots have, and it cannot be written.
+    /// Nothing is served: what would be acknowledged would not be there. The files are as they
+    /// were.
+    #[error(
+        "the append-only file cannot be written anew with the rows that only snapshots have; the \
+         files are as they were"
+    )]
+    NotLogged,
     /// Another server writes the same files.
     #[error("{0}; stop that one, or say another --dir")]
     Locked(LockError),

@@ -198,6 +198,12 @@ impl ServerHost {
         self.settings.is_on(Id::AppendOnly) && !self.is_loading() && !self.append_only.has_base
     }
 
+    /// Has a snapshot written, where there are any.
+    pub(crate) fn renew_snapshot(&mut self) {
+        self.persistence.is_wanted |= !self.settings.save_points().is_empty();
+        self.files_wanted.give();
+    }
+
     /// Finds the files of the append-only file.
     pub(crate) fn open_append_only(&self) -> Result<AofFiles, OpenError> {
         let settings = &self.settings;

@@ -13,6 +13,7 @@ use crate::files::progress::Progress;
 use crate::serve::core::Core;
 use crate::serve::error::ServeError;
 use crate::serve::pace::Pace;
+use crate::serve::saving::rewriting;
 use crate::serve::server::Server;
 use crate::settings::table::Id;
 use keyward_engine::{
@@ -82,7 +83,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
             loading.snapshot(Coverage::Whole).await?;
         } else {
             loading.parts(&opened.parts()?).await?;
-            loading.snapshot(Coverage::SnapshotsOnly).await?;
+            loading.beside_log().await?;
         }
         files = Some(opened);
     } else {
@@ -93,6 +94,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     let has_log = files.as_ref().is_some_and(|files| !files.is_empty());
     let applied = recall_applied(server, has_log)?;
     let needs_files = settle(server, &mut files).await?;
+    let is_rewritten = bring_into_log(server, &mut files).await?;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
     end_recalling(core, applied);
@@ -114,9 +116,12 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     }
     if needs_files {
         // A schema came: the next start need not be told again to accept it.
-        core.host.renew_files();
+        match is_rewritten {
+            true => core.host.renew_snapshot(),
+            false => core.host.renew_files(),
+        }
     }
-    if is_amid_ends {
+    if is_amid_ends && !is_rewritten {
         tracing::info!(
             "The append only file ended amid the removal of what goes with other keys; this is \
              done, and the file is rewritten without it."
@@ -160,10 +165,13 @@ fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeEr
         return Ok(AppliedNote::Damaged);
     }
     if !note.is_of_snapshot {
+        let snapshot = match host.persistence.open(&host.settings)? {
+            Some(_) => "beside another snapshot than the one that is loaded",
+            None => "beside a snapshot, and there is none any more",
+        };
         tracing::warn!(
             "The file that has the schema which KEYWARD SCHEMA APPLY put in force was written \
-             beside another snapshot than the one that is loaded: what was accepted then is not \
-             taken as accepted of these rows"
+             {snapshot}: what was accepted then is not taken as accepted of these rows"
         );
     }
     Ok(AppliedNote::Used(note.text))
@@ -194,8 +202,8 @@ fn end_recalling(core: &mut Core, note: AppliedNote) {
 }
 
 /// Makes rows under schemas what those say; whether the files are behind by that. Where an
-/// append-only file goes on, it is begun before rows change by what was accepted, or by large ends
-/// that it ended amid of, and has that.
+/// append-only file goes on, it has that. It is written before rows change by what was accepted, or
+/// by large ends that it ended amid of.
 async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, ServeError> {
     let (mut settling, is_replica) = {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
@@ -206,6 +214,9 @@ async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, S
         let is_replica = engine.primary().is_some();
         if is_replica {
             engine.observe_unremembered(host);
+        } else if has_log {
+            // What rows lack is in the file, too; it is written once nothing is asked any more.
+            engine.go_on_logging();
         }
         (settling, is_replica)
     };
@@ -242,18 +253,52 @@ async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, S
     Ok(settling.needs_files())
 }
 
+/// Where rows are to be in the append-only file that only snapshots have, it is written anew with
+/// them before anybody is served: what is acknowledged later is in it. Whether that was done.
+async fn bring_into_log(
+    server: &Rc<Server>,
+    files: &mut Option<AofFiles>,
+) -> Result<bool, ServeError> {
+    let unlogged = {
+        let core = &mut *server.core.borrow_mut();
+        let unlogged = core.engine.unlogged();
+        // What a replica has its primary says, and may say something else at once.
+        if unlogged.is_empty() || core.engine.primary().is_some() {
+            return Ok(false);
+        }
+        if let Some(files) = files.take() {
+            begin_log(core, files)?;
+        }
+        unlogged
+    };
+    for db in unlogged {
+        tracing::warn!(
+            "Database {db}: the append-only file does not have its rows, and is to have them from \
+             now on: it is written anew before anybody is served"
+        );
+    }
+    match rewriting::rewrite(server).await {
+        true => Ok(true),
+        false => Err(ServeError::NotLogged),
+    }
+}
+
 impl Loading<'_> {
-    /// Loads the last snapshot, if there is one and anything in it is wanted.
+    /// Loads what the append-only file that was loaded leaves to snapshots.
+    async fn beside_log(&mut self) -> Result<(), ServeError> {
+        if self.server.core.borrow_mut().engine.end_log_files() {
+            return self.snapshot(Coverage::SnapshotsOnly).await;
+        }
+        self.server.core.borrow_mut().engine.drop_unlogged(false);
+        Ok(())
+    }
+
+    /// Loads the last snapshot, if there is one.
     async fn snapshot(&mut self, coverage: Coverage) -> Result<(), ServeError> {
         let source = {
             let core = &mut *self.server.core.borrow_mut();
-            let is_beside_log = coverage == Coverage::SnapshotsOnly;
-            let is_wanted = !is_beside_log || core.engine.keeps_snapshots();
-            let source = match is_wanted {
-                true => core.host.persistence.open(&core.host.settings)?,
-                false => None,
-            };
-            if is_beside_log {
+            let source = core.host.persistence.open(&core.host.settings)?;
+            if coverage == Coverage::SnapshotsOnly {
                 core.engine.drop_unlogged(source.is_some());
             }
             source

@@ -10,7 +10,7 @@
 //! meanwhile (`rewriting`), what is written (`keyward-engine`), how it becomes safe
 //! (`keyward-persist`).
 
-mod rewriting;
+pub(crate) mod rewriting;
 
 use crate::clock;
 use crate::files::data_locks::Guarded;
@@ -177,6 +177,7 @@ async fn save(server: &Rc<Server>) {
         Err(error) => Err(error),
     };
     let core = &mut *server.core.borrow_mut();
+    core.engine.snapshot_ended(outcome.is_ok());
     core.host.persistence.end_background(outcome.map(|_| ()));
     core.refuse_writes_if_needed();
 }
@@ -206,7 +207,9 @@ pub(crate) fn tick_files(server: &Server, core: &mut Core) {
     let is_due = host.persistence.is_due(&host.settings, dirty, now_s);
     host.persistence.is_wanted |= is_due && host.saving.is_none();
     let is_rewrite_due = host.append_only.is_rewrite_due(&host.settings);
-    host.append_only.rewrites.is_wanted |= is_rewrite_due;
+    // One that failed is tried again.
+    let is_awaited = core.engine.awaits_log() && host.append_only.rewrites.may_begin();
+    host.append_only.rewrites.is_wanted |= is_rewrite_due || is_awaited;
     let is_sync_due = core.engine.is_full_sync_due();
     if is_sync_due || host.persistence.is_wanted || host.append_only.rewrites.is_wanted {
         host.files_wanted.give();

@@ -48,7 +48,8 @@ fn finish(core: &mut Core) {
     core.host.must_stop = save_before_the_end(core);
     if !core.host.must_stop {
         core.host.shutdown_failed();
-        core.host.supervisor.tell(match core.host.is_first_log_due() {
+        let is_log_due = core.host.is_first_log_due() || core.engine.awaits_log();
+        core.host.supervisor.tell(match is_log_due {
             true => Phase::CannotStopYet,
             false => Phase::CannotStop,
         });
@@ -95,7 +96,7 @@ fn save_before_the_end(core: &mut Core) -> bool {
         core.engine.gather_rows();
         core.engine.finish_ends(&mut core.host);
     }
-    if !core.host.begin_shutdown(wish) {
+    if !core.engine.may_end(&mut core.host, wish) {
         return false;
     }
     if !saves {

@@ -84,6 +84,12 @@ pub(crate) fn run(
         let (mut expected, functions) = schemas::expect(engine, schemas)?;
         expected.observes = host.settings.is_on(Id::Observe);
         let accepted = host.settings.accepted();
+        for word in Acceptance::unread(accepted.iter().map(String::as_str)) {
+            tracing::warn!(
+                "accept: behind DESTROY stands how many rows and entries may be destroyed, which \
+                 is no number here: {word}"
+            );
+        }
         expected.accepted = Acceptance::read(accepted.iter().map(String::as_str));
         engine.expect_schemas(expected);
         functions

@@ -83,7 +83,20 @@ pub(super) fn lines(arguments: &[String]) -> Result<Vec<Line>, SettingsError> {
             line.values.push(b"yes".to_vec());
         }
     }
-    Ok(lines)
+    Ok(gathered(lines))
+}
+
+/// What is accepted is a list, and may be given in parts.
+fn gathered(lines: Vec<Line>) -> Vec<Line> {
+    let is_list = |line: &Line| line.name.eq_ignore_ascii_case(b"accept");
+    let mut gathered: Vec<Line> = Vec::with_capacity(lines.len());
+    for mut line in lines {
+        match gathered.iter_mut().find(|first| is_list(first)).filter(|_| is_list(&line)) {
+            Some(first) => first.values.append(&mut line.values),
+            None => gathered.push(line),
+        }
+    }
+    gathered
 }
 
 impl Line {
@@ -167,6 +180,14 @@ mod tests {
         check(&["--observe"], &[&["observe", "yes"]]);
         check(&["--observe", "--port", "1"], &[&["observe", "yes"], &["port", "1"]]);
         check(&["--observe", "no", "--port", "1"], &[&["observe", "no"], &["port", "1"]]);
+    }
+
+    #[test]
+    fn what_is_accepted_may_be_given_in_parts() {
+        check(
+            &["--accept", "a", "DESTROY", "3", "--port", "1", "--accept", "b", "--port", "2"],
+            &[&["accept", "a", "DESTROY", "3", "b"], &["port", "1"], &["port", "2"]],
+        );
     }
 
     #[test]

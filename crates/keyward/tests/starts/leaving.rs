@@ -30,8 +30,8 @@ fn an_edited_file_that_takes_rows_out_of_the_append_only_file_is_asked_about() {
         assert_eq!(told.as_elements().expect("a map")[5], Frame::Integer(20));
         drop(server);
         let refused = place.refusal_by(&[&saved()], &options);
-        let line = "20 rows leave the append-only file (persist = \"rdb\"): until the next \
-                    snapshot is saved no file has them";
+        let line = "20 rows leave the append-only file (persist = \"rdb\") once a snapshot has \
+                    them: from then on a crash loses what has changed since the last one";
         assert!(refused.contains(line), "save {saves:?}: {refused}");
         let server = place.serve(&[&logged()], &options);
         assert_eq!(rows(&server), Frame::Integer(20), "a refused start changes nothing");

@@ -3,6 +3,8 @@
 
 mod beside;
 mod by_hand;
+mod completed;
+mod cover;
 mod leaving;
 mod one_table;
 mod several;

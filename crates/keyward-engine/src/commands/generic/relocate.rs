@@ -101,8 +101,8 @@ pub(crate) fn copy(ctx: &mut Ctx<'_>) -> Outcome {
 /// only one of the two, and carrying the command out again would not find the row, or
 /// bring it where it is not to outlive a restart.
 fn is_logged_by_row(ctx: &Ctx<'_>, to_db: usize) -> bool {
-    let persist = |db: usize| ctx.keys.database_at(db).persist();
-    ctx.keys.effects.is_listening() && persist(ctx.db) != persist(to_db)
+    let is_logged = |db: usize| ctx.shared.log_cover.is_logged(db);
+    ctx.keys.effects.is_listening() && is_logged(ctx.db) != is_logged(to_db)
 }
 
 /// Logs the row of a key as it is, in place of the command.

@@ -31,6 +31,10 @@ pub(crate) fn save_at_the_end(ctx: &mut Ctx<'_>) -> bool {
 
 fn note_saved(shared: &mut Shared, is_saved: bool) {
     shared.write_refusal.take_if(|refusal| is_saved && *refusal == WireError::SaveFailed);
+    if is_saved {
+        shared.log_cover.capture_snapshot();
+        shared.snapshot_ended(true);
+    }
 }
 
 pub(crate) fn save(ctx: &mut Ctx<'_>) -> Outcome {

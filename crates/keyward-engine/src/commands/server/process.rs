@@ -18,7 +18,9 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     }
     let saves_by_itself = ctx.host.saves_by_itself() && !shutdown.is_without_save;
-    let wish = LastWish { saves: shutdown.saves || saves_by_itself, is_forced: shutdown.is_forced };
+    // What is loaded so far would take the place of what is being loaded.
+    let saves = (shutdown.saves || saves_by_itself) && !ctx.shared.is_loading;
+    let wish = LastWish { saves, is_forced: shutdown.is_forced };
     let waits = !shutdown.is_now && ctx.shared.await_replicas(ctx.keys, ctx.host, Some(wish));
     if let Some(ending) = ctx.shared.ending.as_mut().filter(|_| waits) {
         ending.clients.push(ctx.session.id);
@@ -35,7 +37,7 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
 /// Ends the server, unless what is to be saved cannot be, or what was acknowledged is in no
 /// file yet; whether it ends.
 pub(crate) fn finish_shutdown(ctx: &mut Ctx<'_>, wish: LastWish) -> bool {
-    let mut may_end = ctx.host.begin_shutdown(wish);
+    let mut may_end = ctx.shared.may_end(ctx.host, wish);
     if may_end && wish.saves && !save_at_the_end(ctx) {
         ctx.host.log(LogLevel::Warning, wish.unsaved_line().as_bytes());
         may_end = wish.is_forced;

@@ -373,8 +373,7 @@ impl Host for ServerHost {
     fn renew_files(&mut self) {
         self.append_only.rewrites.is_wanted |= self.append_only.files.is_some();
         self.append_only.rewrites.failures = 0;
-        self.persistence.is_wanted |= !self.settings.save_points().is_empty();
-        self.files_wanted.give();
+        self.renew_snapshot();
     }
 
     fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {

@@ -35,8 +35,8 @@ enum RewriteError {
     Open(#[from] OpenError),
 }
 
-/// BGREWRITEAOF, and the beginning of an append-only file.
-pub(super) async fn rewrite(server: &Rc<Server>) {
+/// BGREWRITEAOF, and the beginning of an append-only file; whether it is written.
+pub(crate) async fn rewrite(server: &Rc<Server>) -> bool {
     let is_first = {
         let host = &mut server.core.borrow_mut().host;
         host.append_only.rewrites.is_wanted = false;
@@ -63,6 +63,7 @@ pub(super) async fn rewrite(server: &Rc<Server>) {
     }
     core.host.append_only.rewrites.ended(outcome.is_ok());
     core.refuse_writes_if_needed();
+    outcome.is_ok()
 }
 
 async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
@@ -112,6 +113,11 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
     let core = &mut *server.core.borrow_mut();
     let append_only = &mut core.host.append_only;
     append_only.files = Some(files);
+    for db in core.engine.base_ended(adopted.is_ok()) {
+        tracing::info!(
+            "Database {db}: the append-only file has its rows now, and every change from now on"
+        );
+    }
     match adopted {
         Ok(bytes) => {
             append_only.has_base = append_only.log.is_some();

@@ -90,7 +90,7 @@ pub(super) fn loadaof(ctx: &mut Ctx<'_>) -> Outcome {
 fn load_file(ctx: &mut Ctx<'_>, file: LogFile) -> Result<(), String> {
     let mut offset = 0;
     if let Some(rows) = file.rows {
-        let what = (Coverage::AppendOnly, DueRows::Kept);
+        let what = (Coverage::Whole, DueRows::Kept);
         let loader = SnapshotLoader::new(ctx.keys, ctx.shared, rows, what, OnConflict::Refuse);
         let mut loader = loader.map_err(|error| error.to_string())?;
         while loader.step(ctx, usize::MAX).map_err(|error| error.to_string())? {}
