@@ -29,8 +29,11 @@ use reading::Reading;
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(30)];
 /// How often rows are looked for that are older than their tables keep them.
 const RETENTION_PERIOD: Duration = Duration::from_secs(3600);
-/// How long a statement waits for a lock before it is told that it waits.
-const LOCK_TIMEOUT: &str = "SET lock_timeout = '10s'";
+/// How long a statement waits for a lock before it is told that it waits. And what is committed is
+/// on the disk: the server forgets it then, whatever the database has as its default.
+const SESSION: &str = "SET lock_timeout = '10s'; \
+    SELECT set_config('synchronous_commit', 'on', false) \
+    WHERE current_setting('synchronous_commit') = 'off'";
 
 /// Who is told what happens.
 pub type Tell = Box<dyn FnMut(&str) + Send>;
@@ -196,7 +199,7 @@ impl Following {
     /// Connects to both sides and stores changes until one of them fails.
     async fn follow(&mut self, totals: &mut Totals) -> Result<(), FollowError> {
         let client = self.database.connect().await?;
-        client.batch_execute(LOCK_TIMEOUT).await.map_err(DatabaseError::from)?;
+        client.batch_execute(SESSION).await.map_err(DatabaseError::from)?;
         let inspection =
             inspection::inspect(&client, &self.schema, &[], Closeness::Hindrances).await?;
         if !inspection.differences.is_empty() {
