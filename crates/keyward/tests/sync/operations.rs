@@ -1,7 +1,21 @@
 //! A database that others run too: its settings, its readers, columns that come later.
 
+use std::process::{Command, Output};
+
 use crate::rows::SHOP;
-use crate::stage::{begun, said};
+use crate::stage::{PROGRAM, Stage, begun, call_all, said};
+
+/// What `keyward sql --check --apply` says, and the code it exits with.
+fn apply(stage: &Stage) -> (Option<i32>, String) {
+    let url = stage.postgres.url();
+    let options = ["sql", "--check", &url, "--apply", stage.schema_text()];
+    let output = Command::new(PROGRAM).args(options).output().expect("the binary runs");
+    (output.status.code(), told(&output))
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
 
 #[test]
 fn what_is_trimmed_is_durable_whatever_the_database_has_as_its_default() {
@@ -19,4 +33,30 @@ fn what_is_trimmed_is_durable_whatever_the_database_has_as_its_default() {
         said(&stage.sync_once(&server));
         stage.check("SELECT string_agg(setting, ' ') FROM seen", expected);
     }
+}
+
+#[test]
+fn a_column_that_comes_later_is_filled_unasked() {
+    let commands: String =
+        (1..=20).map(|id| format!("HSET user:{id} name Ann balance {id} state active\n")).collect();
+    let commands = format!("SELECT 2\n{commands}RPUSH tx:7 '{{\"id\":\"t1\",\"amount\":1}}'");
+    let (stage, server, mut client) = begun(SHOP, &commands);
+    said(&stage.sync_once(&server));
+    stage.postgres.query("ALTER TABLE users DROP COLUMN balance");
+    stage.postgres.query("ALTER TABLE tx DROP COLUMN amount");
+    let (code, text) = apply(&stage);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("tx: rows that were stored before have NULL in amount\n"), "{text}");
+    assert!(!text.contains("users:"), "{text}");
+    assert!(said(&stage.sync_once(&server)).contains("20 stored, 0 taken away"));
+    stage.check("SELECT count(*), sum(balance) FROM users", "20|210");
+    assert!(stage.verify(&server).starts_with("exit 0"), "{}", stage.verify(&server));
+    // What the table has otherwise is asked about as before, beside a column that is lacking.
+    stage.postgres.query("ALTER TABLE users DROP COLUMN balance");
+    stage.postgres.query("UPDATE users SET name = 'Eve'");
+    assert_eq!(apply(&stage).0, Some(0));
+    call_all(&mut client, "RPUSH likes one");
+    let output = stage.sync_once(&server);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(told(&output).contains("of its 20 rows 20 are otherwise"), "{output:?}");
 }
