@@ -159,6 +159,8 @@ pub struct Following {
     pub replicas: usize,
     /// Who is told what happens.
     pub tell: Tell,
+    /// Whether something went wrong since changes were stored last; not at first.
+    pub has_failed: bool,
 }
 
 impl Following {
@@ -175,7 +177,6 @@ impl Following {
             let before = totals;
             match self.follow(&mut totals).await {
                 Ok(()) => return Ok(totals),
-                Err(FollowError::Store(StoreError::Moved)) => {}
                 // Tables that were once as they should be may be so again.
                 Err(error)
                     if self.is_once
@@ -188,6 +189,7 @@ impl Following {
                     // What went well for a while begins with a short pause again.
                     pause = if before == totals { pause } else { PAUSES[0] };
                     (self.tell)(&format!("{error}; once more in {} ms", pause.as_millis()));
+                    self.has_failed = true;
                 }
             }
             has_stored |= before != totals;
@@ -214,6 +216,10 @@ impl Following {
         let (place, former) = store::place(&client, &self.schema.keyspace.name).await?;
         let reading = Reading::new(source, feed);
         let mut link = Link { client, reading, matcher, place, former, is_trimmed: false };
+        if !self.is_once {
+            let place = link.place.entry;
+            (self.tell)(&format!("connected to the database and the server, stored up to {place}"));
+        }
         let mut retained: Option<Instant> = None;
         loop {
             let is_due = retained.is_none_or(|at| at.elapsed() > RETENTION_PERIOD);
@@ -221,7 +227,21 @@ impl Following {
                 link.let_go(self).await?;
                 retained = Some(Instant::now());
             }
-            if link.go_on(self, totals).await? {
+            let before = *totals;
+            let is_done = match link.go_on(self, totals).await {
+                // Somebody else has stored, or has marked the place: what is there now counts.
+                Err(FollowError::Store(StoreError::Moved)) => {
+                    let keyspace = &self.schema.keyspace.name;
+                    (link.place, link.former) = store::place(&link.client, keyspace).await?;
+                    tokio::time::sleep(PAUSES[0]).await;
+                    continue;
+                }
+                done => !done?,
+            };
+            if *totals != before && std::mem::take(&mut self.has_failed) {
+                (self.tell)("changes are stored again");
+            }
+            if !is_done {
                 continue;
             }
             if self.is_once {

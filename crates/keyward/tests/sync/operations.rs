@@ -2,6 +2,8 @@
 
 use std::process::{Command, Output};
 
+use keyward_testkit::wait_until;
+
 use crate::rows::SHOP;
 use crate::stage::{PROGRAM, Stage, begun, call_all, said};
 
@@ -59,4 +61,39 @@ fn a_column_that_comes_later_is_filled_unasked() {
     let output = stage.sync_once(&server);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(told(&output).contains("of its 20 rows 20 are otherwise"), "{output:?}");
+}
+
+#[test]
+fn a_place_that_somebody_marks_is_looked_at_without_pauses() {
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nRPUSH likes one");
+    let syncing = stage.sync(&server.address().to_string());
+    wait_until(|| stage.postgres.query("SELECT count(*) FROM likes") == "1");
+    assert!(syncing.told().contains("connected to the database"), "{}", syncing.told());
+    let began = std::time::Instant::now();
+    for round in 2..=9 {
+        stage.postgres.query("UPDATE keyward_place SET compares = true");
+        call_all(&mut client, "RPUSH likes more");
+        let count = format!("SELECT count(*) = {round} FROM likes");
+        wait_until(|| stage.postgres.query(&count) == "t");
+    }
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    wait_until(|| stage.postgres.query("SELECT compares FROM keyward_place") == "f");
+    assert_eq!(syncing.told().matches("connected to the database").count(), 1);
+}
+
+#[test]
+fn each_pause_is_told_and_that_it_is_over() {
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nRPUSH likes one");
+    let syncing = stage.sync(&server.address().to_string());
+    wait_until(|| stage.postgres.query("SELECT count(*) FROM likes") == "1");
+    for round in 2..=3 {
+        stage.postgres.query("ALTER TABLE likes RENAME TO gone");
+        call_all(&mut client, "RPUSH likes more");
+        let pauses = |ms: &str| syncing.told().matches(&format!("once more in {ms} ms")).count();
+        wait_until(|| pauses("400") == round - 1);
+        stage.postgres.query("ALTER TABLE gone RENAME TO likes");
+        wait_until(|| syncing.told().matches("changes are stored again").count() == round - 1);
+        // What went well begins with the shortest pause.
+        assert_eq!(pauses("100"), round - 1, "{}", syncing.told());
+    }
 }
