@@ -53,7 +53,7 @@ pub(crate) fn insert(sink: &Sink) -> String {
         );
     }
     let insert =
-        format!("INSERT INTO {table} ({columns}) SELECT {plain} FROM {given} ORDER BY place");
+        format!("INSERT INTO {table} AS t ({columns}) SELECT {plain} FROM {given} ORDER BY place");
     if sink.kind != SinkKind::Mirror {
         return insert;
     }
@@ -62,7 +62,23 @@ pub(crate) fn insert(sink: &Sink) -> String {
         format!("{own} = EXCLUDED.{own}")
     });
     let sets: Vec<String> = sets.collect();
-    format!("{insert} ON CONFLICT ({key}) {}", conflict(&sets))
+    let differs = others.iter().map(|at| is_other(&sink.columns[*at])).collect::<Vec<_>>();
+    let differs = match &differs[..] {
+        [] => String::new(),
+        differs => format!(" WHERE {}", differs.join(" OR ")),
+    };
+    format!("{insert} ON CONFLICT ({key}) {}{differs}", conflict(&sets))
+}
+
+/// That a column would be another one: of numbers and JSON, in which equal values may be written
+/// in several ways, by how it is written.
+fn is_other(column: &Column) -> String {
+    let own = name(&column.name);
+    let text = match column.ty {
+        ColumnType::Numeric(_) | ColumnType::Double | ColumnType::Jsonb => "::text",
+        _ => "",
+    };
+    format!("t.{own}{text} IS DISTINCT FROM EXCLUDED.{own}{text}")
 }
 
 fn conflict(sets: &[String]) -> String {

@@ -97,3 +97,27 @@ fn each_pause_is_told_and_that_it_is_over() {
         assert_eq!(pauses("100"), round - 1, "{}", syncing.told());
     }
 }
+
+#[test]
+fn rows_that_are_as_they_were_are_not_written_again() {
+    let (stage, server, mut client) = begun(
+        SHOP,
+        r#"
+        SELECT 2
+        HSET user:1 name Ann balance 1.0 state active
+        SET card:a '{"user":1,"tags":["x"]}'
+        "#,
+    );
+    said(&stage.sync_once(&server));
+    stage.postgres.query("CREATE TABLE before AS SELECT ctid AS at FROM users");
+    stage.postgres.query("CREATE TABLE cards_before AS SELECT ctid AS at FROM cards");
+    call_all(&mut client, "HSET user:1 name Ann\nSET card:a '{\"user\":1,\"tags\":[\"x\"]}'");
+    call_all(&mut client, "HSET user:1 name Eve\nHSET user:1 name Ann");
+    said(&stage.sync_once(&server));
+    stage.check("SELECT count(*) FROM users JOIN before ON before.at = users.ctid", "1");
+    stage.check("SELECT count(*) FROM cards JOIN cards_before b ON b.at = cards.ctid", "1");
+    // The same number, written otherwise, is another text.
+    call_all(&mut client, "HSET user:1 balance 1.00");
+    said(&stage.sync_once(&server));
+    stage.check("SELECT balance FROM users", "1.00");
+}
