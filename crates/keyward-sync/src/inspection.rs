@@ -10,13 +10,21 @@ mod layout;
 
 use std::collections::HashMap;
 
-use keyward_schema::{Schema, Sink};
+use keyward_schema::{Schema, Sink, SinkKind};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, GenericClient};
 
 use crate::database::DatabaseError;
 use crate::ddl::{self, Month, check_words, column_names, plain_definition, sinks};
 use crate::names::name;
 use crate::own_tables;
+
+/// How long a statement that alters a table waits for a lock: whoever comes to the table meanwhile
+/// waits behind it.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '5s'";
+/// What is said when that was not enough.
+const LOCKED: &str = "somebody else has a lock for longer than 5 seconds, and nothing was altered; \
+    try again";
 
 /// How closely a database is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,6 +269,8 @@ pub async fn apply(
     statements: &[String],
 ) -> Result<Applied, DatabaseError> {
     let transaction = client.transaction().await?;
+    transaction.batch_execute(LOCK_TIMEOUT).await?;
+    let before = all_columns(&transaction, schema).await?;
     run(&transaction, statements).await?;
     let left = inspect(&transaction, schema, months, Closeness::All).await?;
     run(&transaction, &left.additions).await?;
@@ -321,7 +331,10 @@ async fn run(client: &impl GenericClient, statements: &[String]) -> Result<(), D
     for statement in statements {
         client.batch_execute(statement).await.map_err(|error| {
             let about = statement.lines().find(|line| !line.starts_with("--")).unwrap_or_default();
-            let why = crate::database::in_one_sentence(&error);
+            let why = match error.code() {
+                Some(&SqlState::LOCK_NOT_AVAILABLE) => LOCKED.to_owned(),
+                _ => crate::database::in_one_sentence(&error),
+            };
             DatabaseError::Statement(format!("{}: {why}", about.trim_end_matches(" (")))
         })?;
     }

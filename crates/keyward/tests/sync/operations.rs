@@ -1,6 +1,6 @@
 //! A database that others run too: its settings, its readers, columns that come later.
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use keyward_testkit::wait_until;
 
@@ -120,4 +120,36 @@ fn rows_that_are_as_they_were_are_not_written_again() {
     call_all(&mut client, "HSET user:1 balance 1.00");
     said(&stage.sync_once(&server));
     stage.check("SELECT balance FROM users", "1.00");
+}
+
+#[test]
+fn adding_does_not_queue_up_behind_a_reader() {
+    let stage = Stage::new(SHOP);
+    stage.postgres.query("ALTER TABLE users DROP COLUMN name; ALTER TABLE tx DROP COLUMN amount");
+    let mut reader = Command::new(stage.postgres.program("psql"))
+        .args(["-q", "-c", "BEGIN; SELECT 1 FROM tx; SELECT pg_sleep(60)", &stage.postgres.url()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("psql runs");
+    wait_until(|| {
+        let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        stage.postgres.query(sleeping) == "1"
+    });
+    let began = std::time::Instant::now();
+    let (code, text) = apply(&stage);
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+    assert_eq!(code, Some(2), "{text}");
+    let expected = "somebody else has a lock for longer than 5 seconds, and nothing was altered";
+    assert!(text.contains(expected) && text.lines().count() == 1, "{text}");
+    let columns = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'users'::regclass \
+                   AND attname = 'name'";
+    stage.check(columns, "0");
+    reader.kill().expect("it runs");
+    reader.wait().expect("it ends");
+    stage.postgres.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+    );
+    assert_eq!(apply(&stage).0, Some(0));
+    stage.check(columns, "1");
 }
