@@ -53,6 +53,8 @@ pub struct Database {
     checks_name: bool,
     /// The file of authorities that are believed; the system's where there is none.
     authority_file: Option<PathBuf>,
+    /// The password file that is not used, since others may read it.
+    open_file: Option<PathBuf>,
 }
 
 impl Database {
@@ -102,16 +104,19 @@ impl Database {
         {
             config.user(user);
         }
-        if config.get_password().is_none()
-            && let Some(password) = password::of_environment(&config, password_file)
-        {
-            config.password(password);
+        let mut open_file = None;
+        if config.get_password().is_none() {
+            match password::of_environment(&config, password_file) {
+                Ok(Some(password)) => drop(config.password(password)),
+                Ok(None) => {}
+                Err(password::Open(file)) => open_file = Some(file),
+            }
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(std::time::Duration::from_secs(10));
         }
         config.application_name("keyward");
-        Ok(Database { config, checks_name, authority_file })
+        Ok(Database { config, checks_name, authority_file, open_file })
     }
 
     /// Connects, by TLS if the address says `sslmode=require` or `verify-full`. The connection
@@ -120,8 +125,9 @@ impl Database {
     /// # Errors
     /// If the database cannot be reached or refuses.
     pub async fn connect(&self) -> Result<Client, DatabaseError> {
-        let failed =
-            |error: tokio_postgres::Error| DatabaseError::Connection(in_one_sentence(&error));
+        let failed = |error: tokio_postgres::Error| {
+            DatabaseError::Connection(in_one_sentence(&error) + &self.advice(&error))
+        };
         // What ends a connection is told to whoever uses the client.
         match self.config.get_ssl_mode() {
             SslMode::Require => {
@@ -133,17 +139,32 @@ impl Database {
             }
             _ => {
                 let connected = self.config.connect(NoTls).await;
-                let (client, connection) = connected.map_err(|error| {
-                    let advice = match is_for_want_of_encryption(&error) {
-                        true => "; with sslmode=require the connection is encrypted",
-                        false => "",
-                    };
-                    DatabaseError::Connection(in_one_sentence(&error) + advice)
-                })?;
+                let (client, connection) = connected.map_err(failed)?;
                 tokio::spawn(async move { drop(connection.await) });
                 Ok(client)
             }
         }
+    }
+}
+
+impl Database {
+    /// What may help where a connection fails.
+    fn advice(&self, error: &tokio_postgres::Error) -> String {
+        if is_for_want_of_encryption(error) && self.config.get_ssl_mode() != SslMode::Require {
+            return "; with sslmode=require the connection is encrypted".to_owned();
+        }
+        // The library has no code for it.
+        if self.config.get_password().is_some()
+            || !in_one_sentence(error).ends_with("password missing")
+        {
+            return String::new();
+        }
+        let places = "; it can be put into PGPASSWORD, ~/.pgpass or a service file";
+        let open = self.open_file.as_ref().map_or(String::new(), |file| {
+            let file = file.display();
+            format!("; {file} is readable by others, so it is not used: chmod 600 it")
+        });
+        format!("{places}{open}")
     }
 }
 

@@ -29,8 +29,11 @@ use reading::Reading;
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(30)];
 /// How often rows are looked for that are older than their tables keep them.
 const RETENTION_PERIOD: Duration = Duration::from_secs(3600);
-/// How long a statement waits for a lock before it is told that it waits.
-const LOCK_TIMEOUT: &str = "SET lock_timeout = '10s'";
+/// How long a statement waits for a lock before it is told that it waits. And what is committed is
+/// on the disk: the server forgets it then, whatever the database has as its default.
+const SESSION: &str = "SET lock_timeout = '10s'; \
+    SELECT set_config('synchronous_commit', 'on', false) \
+    WHERE current_setting('synchronous_commit') = 'off'";
 
 /// Who is told what happens.
 pub type Tell = Box<dyn FnMut(&str) + Send>;
@@ -156,6 +159,8 @@ pub struct Following {
     pub replicas: usize,
     /// Who is told what happens.
     pub tell: Tell,
+    /// Whether something went wrong since changes were stored last; not at first.
+    pub has_failed: bool,
 }
 
 impl Following {
@@ -172,7 +177,6 @@ impl Following {
             let before = totals;
             match self.follow(&mut totals).await {
                 Ok(()) => return Ok(totals),
-                Err(FollowError::Store(StoreError::Moved)) => {}
                 // Tables that were once as they should be may be so again.
                 Err(error)
                     if self.is_once
@@ -185,6 +189,7 @@ impl Following {
                     // What went well for a while begins with a short pause again.
                     pause = if before == totals { pause } else { PAUSES[0] };
                     (self.tell)(&format!("{error}; once more in {} ms", pause.as_millis()));
+                    self.has_failed = true;
                 }
             }
             has_stored |= before != totals;
@@ -196,7 +201,7 @@ impl Following {
     /// Connects to both sides and stores changes until one of them fails.
     async fn follow(&mut self, totals: &mut Totals) -> Result<(), FollowError> {
         let client = self.database.connect().await?;
-        client.batch_execute(LOCK_TIMEOUT).await.map_err(DatabaseError::from)?;
+        client.batch_execute(SESSION).await.map_err(DatabaseError::from)?;
         let inspection =
             inspection::inspect(&client, &self.schema, &[], Closeness::Hindrances).await?;
         if !inspection.differences.is_empty() {
@@ -211,6 +216,10 @@ impl Following {
         let (place, former) = store::place(&client, &self.schema.keyspace.name).await?;
         let reading = Reading::new(source, feed);
         let mut link = Link { client, reading, matcher, place, former, is_trimmed: false };
+        if !self.is_once {
+            let place = link.place.entry;
+            (self.tell)(&format!("connected to the database and the server, stored up to {place}"));
+        }
         let mut retained: Option<Instant> = None;
         loop {
             let is_due = retained.is_none_or(|at| at.elapsed() > RETENTION_PERIOD);
@@ -218,7 +227,21 @@ impl Following {
                 link.let_go(self).await?;
                 retained = Some(Instant::now());
             }
-            if link.go_on(self, totals).await? {
+            let before = *totals;
+            let is_done = match link.go_on(self, totals).await {
+                // Somebody else has stored, or has marked the place: what is there now counts.
+                Err(FollowError::Store(StoreError::Moved)) => {
+                    let keyspace = &self.schema.keyspace.name;
+                    (link.place, link.former) = store::place(&link.client, keyspace).await?;
+                    tokio::time::sleep(PAUSES[0]).await;
+                    continue;
+                }
+                done => !done?,
+            };
+            if *totals != before && std::mem::take(&mut self.has_failed) {
+                (self.tell)("changes are stored again");
+            }
+            if !is_done {
                 continue;
             }
             if self.is_once {

@@ -10,13 +10,21 @@ mod layout;
 
 use std::collections::HashMap;
 
-use keyward_schema::{Schema, Sink};
+use keyward_schema::{Schema, Sink, SinkKind};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, GenericClient};
 
 use crate::database::DatabaseError;
 use crate::ddl::{self, Month, check_words, column_names, plain_definition, sinks};
 use crate::names::name;
 use crate::own_tables;
+
+/// How long a statement that alters a table waits for a lock: whoever comes to the table meanwhile
+/// waits behind it.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '5s'";
+/// What is said when that was not enough.
+const LOCKED: &str = "somebody else has a lock for longer than 5 seconds, and nothing was altered; \
+    try again";
 
 /// How closely a database is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +51,8 @@ pub struct Applied {
     pub statements: usize,
     /// What is still otherwise, a sentence each.
     pub differences: Vec<String>,
+    /// What is to be known of it besides, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// A column as the database has it.
@@ -259,6 +269,8 @@ pub async fn apply(
     statements: &[String],
 ) -> Result<Applied, DatabaseError> {
     let transaction = client.transaction().await?;
+    transaction.batch_execute(LOCK_TIMEOUT).await?;
+    let before = all_columns(&transaction, schema).await?;
     run(&transaction, statements).await?;
     let left = inspect(&transaction, schema, months, Closeness::All).await?;
     run(&transaction, &left.additions).await?;
@@ -266,17 +278,63 @@ pub async fn apply(
         true => left.differences,
         false => inspect(&transaction, schema, months, Closeness::All).await?.differences,
     };
+    let notes = note_new_columns(&transaction, schema, &before).await?;
     transaction.commit().await?;
     let is_run = |statement: &&String| !statement.lines().all(|line| line.starts_with("--"));
     let statements = statements.iter().chain(&left.additions).filter(is_run).count();
-    Ok(Applied { statements, differences })
+    Ok(Applied { statements, differences, notes })
+}
+
+/// The columns of each table of a schema, in the order of its sinks; none of one that is not there.
+async fn all_columns(
+    client: &impl GenericClient,
+    schema: &Schema,
+) -> Result<Vec<HashMap<String, Found>>, DatabaseError> {
+    let mut all = Vec::new();
+    for (_, sink) in sinks(schema) {
+        all.push(columns(client, &regclass(sink)).await?);
+    }
+    Ok(all)
+}
+
+/// Has mirrored rows compared whose tables have more columns than before: what those lack is on the
+/// server. Of other tables it is told that rows lack it for good.
+async fn note_new_columns(
+    client: &impl GenericClient,
+    schema: &Schema,
+    before: &[HashMap<String, Found>],
+) -> Result<Vec<String>, DatabaseError> {
+    let mut notes = Vec::new();
+    let after = all_columns(client, schema).await?;
+    for (((_, sink), before), after) in sinks(schema).zip(before).zip(&after) {
+        let is_new = |name: &str| !before.contains_key(name) && after.contains_key(name);
+        let added = sink.columns.iter().map(|column| &*column.name).filter(|name| is_new(name));
+        let added: Vec<&str> = added.collect();
+        if before.is_empty() || added.is_empty() {
+            continue;
+        }
+        if sink.kind == SinkKind::Mirror {
+            let mark = "UPDATE keyward_place SET compares = true WHERE keyspace = $1";
+            client.execute(mark, &[&&*schema.keyspace.name]).await?;
+            continue;
+        }
+        let query = format!("SELECT EXISTS (SELECT 1 FROM {})", name(&sink.table));
+        if client.query_one(&query, &[]).await?.get(0) {
+            let (table, added) = (&sink.table, added.join(", "));
+            notes.push(format!("{table}: rows that were stored before have NULL in {added}"));
+        }
+    }
+    Ok(notes)
 }
 
 async fn run(client: &impl GenericClient, statements: &[String]) -> Result<(), DatabaseError> {
     for statement in statements {
         client.batch_execute(statement).await.map_err(|error| {
             let about = statement.lines().find(|line| !line.starts_with("--")).unwrap_or_default();
-            let why = crate::database::in_one_sentence(&error);
+            let why = match error.code() {
+                Some(&SqlState::LOCK_NOT_AVAILABLE) => LOCKED.to_owned(),
+                _ => crate::database::in_one_sentence(&error),
+            };
             DatabaseError::Statement(format!("{}: {why}", about.trim_end_matches(" (")))
         })?;
     }

@@ -132,7 +132,9 @@ impl Table<'_, '_> {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Stores what the table lacks or has otherwise; how many rows, and how many of them it had.
+    /// Stores what the table lacks or has otherwise; how many rows, and of how many it had
+    /// something else: a value where it has none, as in a column that came later, takes nothing
+    /// away.
     async fn fill(
         &mut self,
         source: &mut Source,
@@ -200,11 +202,11 @@ impl Table<'_, '_> {
         let mut owners: BTreeSet<usize> = BTreeSet::new();
         let mut altered: BTreeSet<usize> = BTreeSet::new();
         for row in differing {
-            let (place, is_absent): (i64, bool) = (row.get(0), row.get(1));
+            let (place, is_lacking): (i64, bool) = (row.get(0), row.get(1));
             let at = usize::try_from(place - 1).unwrap_or(usize::MAX);
             let Some((owner, _)) = all.get(at) else { continue };
             owners.insert(*owner);
-            if !is_absent && !self.pending.contains(found[*owner].0) {
+            if !is_lacking && !self.pending.contains(found[*owner].0) {
                 altered.insert(*owner);
             }
         }

@@ -53,7 +53,7 @@ pub(crate) fn insert(sink: &Sink) -> String {
         );
     }
     let insert =
-        format!("INSERT INTO {table} ({columns}) SELECT {plain} FROM {given} ORDER BY place");
+        format!("INSERT INTO {table} AS t ({columns}) SELECT {plain} FROM {given} ORDER BY place");
     if sink.kind != SinkKind::Mirror {
         return insert;
     }
@@ -62,7 +62,23 @@ pub(crate) fn insert(sink: &Sink) -> String {
         format!("{own} = EXCLUDED.{own}")
     });
     let sets: Vec<String> = sets.collect();
-    format!("{insert} ON CONFLICT ({key}) {}", conflict(&sets))
+    let differs = others.iter().map(|at| is_other(&sink.columns[*at])).collect::<Vec<_>>();
+    let differs = match &differs[..] {
+        [] => String::new(),
+        differs => format!(" WHERE {}", differs.join(" OR ")),
+    };
+    format!("{insert} ON CONFLICT ({key}) {}{differs}", conflict(&sets))
+}
+
+/// That a column would be another one: of numbers and JSON, in which equal values may be written
+/// in several ways, by how it is written.
+fn is_other(column: &Column) -> String {
+    let own = name(&column.name);
+    let text = match column.ty {
+        ColumnType::Numeric(_) | ColumnType::Double | ColumnType::Jsonb => "::text",
+        _ => "",
+    };
+    format!("t.{own}{text} IS DISTINCT FROM EXCLUDED.{own}{text}")
 }
 
 fn conflict(sets: &[String]) -> String {
@@ -106,7 +122,8 @@ pub(crate) fn name_columns(sink: &Sink) -> Vec<usize> {
     (0..sink.columns.len()).filter(is_name).collect()
 }
 
-/// Which of the given rows the table has otherwise, or not at all.
+/// Which of the given rows the table has otherwise, or not at all; and whether nothing that the
+/// table has is lost by storing them: it has no such row, or no value where there is one.
 pub(crate) fn differing(sink: &Sink) -> String {
     let given_value = |at: usize| cast(&sink.columns[at], &format!("c{at}"));
     let own = |at: usize| format!("t.{}", name(&sink.columns[at].name));
@@ -114,9 +131,16 @@ pub(crate) fn differing(sink: &Sink) -> String {
     let is_same: Vec<String> = is_same.collect();
     let others = (0..sink.columns.len()).filter(|at| !sink.key.contains(at));
     let differs = others.map(|at| format!("{} IS DISTINCT FROM {}", own(at), given_value(at)));
+    let differs: Vec<String> = differs.collect();
+    let others = (0..sink.columns.len()).filter(|at| !sink.key.contains(at));
+    let is_lost = differs
+        .iter()
+        .zip(others)
+        .map(|(differs, at)| format!(" OR {} IS NOT NULL AND {differs}", own(at)));
+    let is_lost: String = is_lost.collect();
     let differs: Vec<String> = ["t.ctid IS NULL".to_owned()].into_iter().chain(differs).collect();
     format!(
-        "SELECT place, t.ctid IS NULL FROM {} LEFT JOIN {} AS t ON {} WHERE {}",
+        "SELECT place, NOT (false{is_lost}) FROM {} LEFT JOIN {} AS t ON {} WHERE {}",
         given(sink.columns.len()),
         name(&sink.table),
         is_same.join(" AND "),

@@ -1,23 +1,38 @@
 //! Passwords of the environment: `PGPASSWORD`, and libpq's password file.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
+/// A password file that others than its owner may read, write or run, and that is not used.
+pub(super) struct Open(pub(super) PathBuf);
+
 /// The password for a connection, if the environment has one, or a password file: this one, or
 /// that of the environment.
-pub(super) fn of_environment(config: &Config, file: Option<String>) -> Option<Vec<u8>> {
+///
+/// # Errors
+/// If there is such a file, and others may use it too.
+pub(super) fn of_environment(
+    config: &Config,
+    file: Option<String>,
+) -> Result<Option<Vec<u8>>, Open> {
     if let Ok(password) = std::env::var("PGPASSWORD") {
-        return Some(password.into_bytes());
+        return Ok(Some(password.into_bytes()));
     }
     let named = file.map(PathBuf::from);
     let named = named.or_else(|| std::env::var_os("PGPASSFILE").map(PathBuf::from));
     let file = named.or_else(|| {
         let home = std::env::var_os("HOME")?;
         Some(PathBuf::from(home).join(".pgpass"))
-    })?;
-    let text = std::fs::read_to_string(file).ok()?;
+    });
+    let Some(file) = file else { return Ok(None) };
+    let Ok(about) = std::fs::metadata(&file) else { return Ok(None) };
+    if about.is_file() && about.permissions().mode() & 0o077 != 0 {
+        return Err(Open(file));
+    }
+    let Ok(text) = std::fs::read_to_string(file) else { return Ok(None) };
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),
         _ => "localhost".to_owned(),
@@ -29,7 +44,7 @@ pub(super) fn of_environment(config: &Config, file: Option<String>) -> Option<Ve
         config.get_dbname().unwrap_or(user),
         user,
     ];
-    text.lines().find_map(|line| of_line(line, wanted)).map(String::into_bytes)
+    Ok(text.lines().find_map(|line| of_line(line, wanted)).map(String::into_bytes))
 }
 
 /// The password of a line `host:port:database:user:password`, if it is for this connection.

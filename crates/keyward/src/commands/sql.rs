@@ -84,18 +84,21 @@ impl Sql {
     ) -> anyhow::Result<Answer> {
         let database = Database::at(address)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (differences, applied) = runtime.block_on(async {
+        let (differences, applied, notes) = runtime.block_on(async {
             let mut client = database.connect().await?;
             let before = inspection::inspect(&client, schema, months, Closeness::All).await?;
             if !self.apply || before.differences.is_empty() {
-                return Ok::<_, anyhow::Error>((before.differences, 0));
+                return Ok::<_, anyhow::Error>((before.differences, 0, Vec::new()));
             }
             let statements = migration.unwrap_or(&before.additions);
             let applied = inspection::apply(&mut client, schema, months, statements).await?;
-            Ok((applied.differences, applied.statements))
+            Ok((applied.differences, applied.statements, applied.notes))
         })?;
         if applied > 0 {
             terminal.say(&format!("{} applied", counted(applied, "statement")))?;
+        }
+        for note in &notes {
+            terminal.say(note)?;
         }
         for difference in &differences {
             terminal.write(&format!("{difference}\n"))?;

@@ -72,6 +72,7 @@ impl Sync {
             guard: if self.accept { Guard::Down } else { Guard::Up },
             replicas: self.replicas,
             tell: Box::new(tell),
+            has_failed: false,
         };
         let totals = runtime.block_on(following.run())?;
         let entries = counted(usize::try_from(totals.entries).unwrap_or(usize::MAX), "change");

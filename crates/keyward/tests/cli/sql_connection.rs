@@ -1,6 +1,8 @@
 //! How `keyward sql` comes to a database: by a service file, and by a certificate that is its own
 //! authority.
 
+use std::os::unix::fs::PermissionsExt;
+
 use keyward_testkit::{Certificates, Postgres};
 
 use crate::run::Folder;
@@ -70,8 +72,27 @@ fn a_service_says_where_the_database_is_and_its_password() {
     assert!(code == Some(2) && told.contains("nobody"), "{told}");
     reached(ask(&folder, "service=shop", &[("PGUSER", "nobody"), files[0]]));
     // By the address alone, and without the service, there is no password.
-    let (code, told) = ask(&folder, &url.replace("user=keyward", "user=ann"), &files);
+    let ann = url.replace("user=keyward", "user=ann");
+    let (code, told) = ask(&folder, &ann, &files);
     assert!(code == Some(2) && told.contains("cannot connect"), "{told}");
+    let places = "password missing; it can be put into PGPASSWORD, ~/.pgpass or a service file";
+    assert!(told.contains(places), "{told}");
+    // A password file that others may read is not used, as libpq has it.
+    let passwords = at("passwords");
+    for (mode, is_used) in [(0o600, true), (0o640, false), (0o604, false)] {
+        std::fs::write(&passwords, "*:*:*:ann:se-cret\n").expect("a password file");
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&passwords, mode).expect("its rights");
+        let asked = ask(&folder, &ann, &[("PGPASSFILE", &passwords)]);
+        match is_used {
+            true => reached(asked),
+            false => {
+                let warning = "is readable by others, so it is not used: chmod 600 it";
+                assert!(asked.0 == Some(2) && asked.1.contains(warning), "{}", asked.1);
+                assert!(!asked.1.contains("se-cret"), "{}", asked.1);
+            }
+        }
+    }
     let (code, told) = ask(&folder, "service=none", &files);
     assert!(code == Some(2) && told.contains("there is no service none"), "{told}");
     let broken = at("broken");

@@ -6,6 +6,7 @@ mod items;
 mod ledger;
 mod loading;
 mod migrations;
+mod operations;
 mod reports;
 mod rows;
 mod stage;

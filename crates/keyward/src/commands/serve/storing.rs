@@ -68,6 +68,7 @@ fn store(door: &Door, database: &Database, schema: &Schema) {
             guard: Guard::Up,
             replicas: 0,
             tell: Box::new(log),
+            has_failed: false,
         };
         let pause = match runtime.block_on(following.run()) {
             // Another schema was put in force: the next attempt asks for it.
