@@ -12,6 +12,7 @@ use keyward_schema::{
 };
 
 use crate::entry::EntryId;
+use crate::store::dead_letters::{as_json, fields_of};
 use fields::{Fields, Found};
 
 /// A row of a table: a text for each column, or nothing.
@@ -104,7 +105,17 @@ pub(crate) fn masked(key: &Key, sink: Option<&Sink>, item: &[u8]) -> Vec<u8> {
         |name: &str| hidden.contains(&name) || is_rest_hidden && object.field(name).is_none();
     Fields::of_json(item)
         .and_then(|fields| fields.masked(is_hidden))
+        .or_else(|| masked_pairs(item, |name| is_hidden(&String::from_utf8_lossy(name))))
         .map_or_else(|| MASK.to_vec(), String::into_bytes)
+}
+
+/// A row that is no JSON object in its letter, with three stars instead of some values.
+fn masked_pairs(item: &[u8], is_hidden: impl Fn(&[u8]) -> bool) -> Option<String> {
+    let mut pairs = fields_of(item)?;
+    for (_, value) in pairs.iter_mut().filter(|(name, _)| is_hidden(name)) {
+        *value = MASK.to_vec();
+    }
+    String::from_utf8(as_json(&pairs)).ok()
 }
 
 /// The rows that something is in its table: one, or one for each part of a split.
@@ -119,10 +130,8 @@ pub fn rows_of(
     origin: Origin,
 ) -> Result<Vec<Row>, Unfit> {
     let fields = match held {
-        Held::Fields(pairs) => {
-            let problem = "has the name of a field that is no text in UTF-8";
-            Fields::of_pairs(pairs).ok_or(Unfit { column: "the row".into(), problem })?
-        }
+        Held::Fields(pairs) => Fields::of_pairs(pairs)
+            .map_err(|problem| Unfit { column: "the row".into(), problem })?,
         Held::Text(text) if object_of(&key.content).is_some() => {
             let problem = "is no JSON object";
             Fields::of_json(text).ok_or(Unfit { column: "the value".into(), problem })?

@@ -100,6 +100,9 @@ pub struct Orphan {
     pub item: Vec<u8>,
     /// Which of its entry.
     pub number: usize,
+    /// Whether nobody knows if it is an item of a list, or what an entry of a stream has as its
+    /// field `item`.
+    pub is_bare: bool,
 }
 
 /// Changes that are stored together.

@@ -89,17 +89,21 @@ pub(super) fn fill(
 fn orphans(known: &Known<'_>, entry: &Entry) -> Vec<Orphan> {
     let found = known.matcher.find(&entry.key).and_then(|found| known.schema.id(found.pattern));
     let key = found.map(|id| known.schema.key(id));
+    let is_stream = key.is_some_and(|key| key.data == DataType::Stream);
+    let are_items = matches!(entry.kind, SinkKind::Append | SinkKind::Drain)
+        && !is_stream
+        && entry.pairs.iter().all(|(name, _)| name == b"item");
     let orphan = |(number, item): (usize, Vec<u8>)| Orphan {
         id: entry.id,
         kind: entry.kind,
         name: entry.key.clone(),
         item: key.map_or_else(|| item.clone(), |key| masked(key, None, &item)),
         number,
+        is_bare: key.is_none() && are_items,
     };
-    let are_items = entry.pairs.iter().all(|(name, _)| name == b"item");
     match entry.kind {
         SinkKind::Mirror => Vec::new(),
-        SinkKind::Append | SinkKind::Drain if are_items => {
+        _ if are_items => {
             entry.pairs.iter().map(|(_, item)| item.clone()).enumerate().map(orphan).collect()
         }
         _ => {

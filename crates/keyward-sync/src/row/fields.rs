@@ -1,6 +1,6 @@
 //! The fields of a row: of a hash, or of a JSON object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
@@ -24,13 +24,21 @@ pub(super) enum Found {
 }
 
 impl Fields {
-    /// Those of a hash, whose names are texts.
-    pub(super) fn of_pairs(pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<Fields> {
+    /// Those of a hash or of an entry of a stream, whose names are texts, each there once.
+    ///
+    /// # Errors
+    /// If they are not, in words.
+    pub(super) fn of_pairs(pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Fields, &'static str> {
+        let mut names = BTreeSet::new();
         let found = pairs.iter().map(|(name, value)| {
-            let name = String::from_utf8(name.clone()).ok()?;
-            Some((name, Found::Text(value.clone())))
+            let problem = "has the name of a field that is no text in UTF-8";
+            let text = std::str::from_utf8(name).map_err(|_| problem)?;
+            match names.insert(text) {
+                true => Ok((text.to_owned(), Found::Text(value.clone()))),
+                false => Err("has a field twice"),
+            }
         });
-        Some(Fields { found: found.collect::<Option<_>>()? })
+        Ok(Fields { found: found.collect::<Result<_, _>>()? })
     }
 
     /// Those of a JSON object; of names that are there twice, the last counts.

@@ -1,6 +1,7 @@
 //! Items that were refused, with the reason, until they are sent again.
 
 use keyward_schema::{DataType, Matcher, Schema, SinkKind};
+use serde_json::{Map, Value};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
@@ -9,6 +10,10 @@ use crate::entry::EntryId;
 use crate::row::{Held, Origin, rows_of};
 use crate::store::failure::Failure;
 use crate::store::{Orphan, StoreError, What, rows};
+
+/// What the number of a letter ends with that may be an item of a list, or the one field `item` of
+/// an entry of a stream: its key is not known.
+const BARE: &str = "item";
 
 /// An item that was refused.
 pub(super) struct Letter<'a> {
@@ -45,8 +50,9 @@ pub(super) async fn bury_orphan(
     orphan: &Orphan,
 ) -> Result<(), Failure> {
     let reason = format!("no key of the schema has a sink that takes it: {}", orphan.kind.name());
+    let bare = if orphan.is_bare { format!("-{BARE}") } else { String::new() };
     let letter = Letter {
-        entry: format!("{}-{}", orphan.id, orphan.number),
+        entry: format!("{}-{}{bare}", orphan.id, orphan.number),
         table: "",
         key: &orphan.name,
         item: &orphan.item,
@@ -150,14 +156,23 @@ fn what_of(
     let (Some(ms), Some(seq), Some(item_number)) = (number(), number(), number()) else {
         return Err("its entry is no number".to_owned());
     };
+    let is_bare = numbers.next().is_some_and(|rest| rest.starts_with(BARE));
     let is_stream = key.data == DataType::Stream;
     let is_row = is_stream || sink.kind == SinkKind::Archive;
     let item_number = usize::try_from(item_number).ok().filter(|_| is_stream || !is_row);
     let origin = Origin { id: EntryId { ms, seq }, item: item_number, again: None };
-    let fields = fields_of(item).filter(|_| is_row).unwrap_or_default();
+    let fields = match (is_row, is_bare) {
+        (false, _) => Vec::new(),
+        (true, true) if is_stream && item_number == Some(0) => {
+            vec![(b"item".to_vec(), item.to_vec())]
+        }
+        (true, true) => return Err("it is an item, and its key has none".to_owned()),
+        (true, false) => fields_of(item).ok_or("it is no row as JSON")?,
+    };
     let held = match (key.data, &fields[..]) {
         (DataType::Hash | DataType::Stream, fields) => Held::Fields(fields),
         (_, [(_, value)]) => Held::Text(value),
+        _ if is_row => return Err("it is no row of such a key".to_owned()),
         _ => Held::Text(item),
     };
     let rows = rows_of(key, sink, name, &held, origin)
@@ -165,33 +180,57 @@ fn what_of(
     Ok((id.index(), What::Store(rows)))
 }
 
-/// A row as JSON, for a letter: its fields by name, and what is no text as `{"hex": "00ff"}`.
+/// A row as JSON, for a letter: its fields by name, and what is no text as `{"hex": "00ff"}`. Where
+/// a name is no text, or there twice, as an array of names and values.
 pub(crate) fn as_json(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
-    let fields = pairs.iter().map(|(name, value)| {
-        let value = match std::str::from_utf8(value) {
-            Ok(text) => serde_json::Value::from(text),
-            Err(_) => {
-                let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-                serde_json::json!({ "hex": hex })
-            }
-        };
-        (String::from_utf8_lossy(name).into_owned(), value)
-    });
-    let fields: serde_json::Map<String, serde_json::Value> = fields.collect();
-    serde_json::Value::from(fields).to_string().into_bytes()
+    let mut fields = Map::new();
+    for (name, value) in pairs {
+        let Ok(name) = std::str::from_utf8(name) else { return as_array(pairs) };
+        if fields.insert(name.to_owned(), json_of(value)).is_some() {
+            return as_array(pairs);
+        }
+    }
+    Value::from(fields).to_string().into_bytes()
+}
+
+fn as_array(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+    let pairs = pairs.iter().map(|(name, value)| Value::from(vec![json_of(name), json_of(value)]));
+    Value::from(pairs.collect::<Vec<_>>()).to_string().into_bytes()
+}
+
+fn json_of(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Value::from(text),
+        Err(_) => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            serde_json::json!({ "hex": hex })
+        }
+    }
 }
 
 /// The fields of a row that was put to the letters as JSON.
-fn fields_of(item: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(item).ok()?;
-    let fields = fields.into_iter().map(|(name, value)| {
-        let value = match &value {
-            serde_json::Value::String(text) => text.clone().into_bytes(),
-            value => of_hex(value.get("hex")?.as_str()?)?,
-        };
-        Some((name.into_bytes(), value))
-    });
-    fields.collect()
+pub(crate) fn fields_of(item: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+    match serde_json::from_slice(item).ok()? {
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            fields.map(|(name, value)| Some((name.into_bytes(), bytes_of(&value)?))).collect()
+        }
+        Value::Array(pairs) if !pairs.is_empty() => {
+            let pair = |pair: &Value| match &pair.as_array()?[..] {
+                [name, value] => Some((bytes_of(name)?, bytes_of(value)?)),
+                _ => None,
+            };
+            pairs.iter().map(pair).collect()
+        }
+        _ => None,
+    }
+}
+
+fn bytes_of(value: &Value) -> Option<Vec<u8>> {
+    match value {
+        Value::String(text) => Some(text.clone().into_bytes()),
+        value => of_hex(value.get("hex")?.as_str()?),
+    }
 }
 
 fn of_hex(text: &str) -> Option<Vec<u8>> {
@@ -211,7 +250,16 @@ mod tests {
         let pairs = vec![pair("a", b"x\0"), pair("b", b"\x00\xff")];
         assert_eq!(as_json(&pairs), br#"{"a":"x\u0000","b":{"hex":"00ff"}}"#);
         assert_eq!(fields_of(&as_json(&pairs)), Some(pairs));
-        for broken in ["[]", r#"{"a":1}"#, r#"{"a":{"hex":"0"}}"#, r#"{"a":{"hex":"0g"}}"#] {
+        let named = |name: &[u8]| (name.to_vec(), b"x".to_vec());
+        let no_object =
+            [vec![pair("a", b"1"), pair("a", b"2")], vec![named(b"\xff"), named(b"\xfe")]];
+        assert_eq!(as_json(&no_object[1]), br#"[[{"hex":"ff"},"x"],[{"hex":"fe"},"x"]]"#);
+        for pairs in no_object {
+            assert_eq!(fields_of(&as_json(&pairs)), Some(pairs));
+        }
+        for broken in
+            ["[]", r#"[["a"]]"#, r#"{"a":1}"#, r#"{"a":{"hex":"0"}}"#, r#"{"a":{"hex":"0g"}}"#]
+        {
             assert_eq!(fields_of(broken.as_bytes()), None, "{broken}");
         }
     }

@@ -149,3 +149,100 @@ fn a_leap_second_is_stored_as_postgresql_has_it() {
     let verified = stage.verify(&server);
     assert!(verified.starts_with("exit 0\n"), "{verified}");
 }
+
+const EVENTS: &str = r#"
+[keyspace]
+name    = "events"
+unknown = "allow"
+
+[key."log:{id:str}"]
+type   = "stream"
+ttl    = "none"
+allow  = ["KW0310: rows"]
+fields = { item = "string?", b = "string?" }
+sink   = { append = "log" }
+
+[key."visit:{id:uint}"]
+type   = "hash"
+ttl    = "1h"
+extra  = "string"
+fields = { n = "uint?", pin = { type = "string?", secret = true } }
+sink   = { archive = "visits" }
+"#;
+
+/// All letters, in their order.
+const LETTERS: &str =
+    "SELECT string_agg(convert_from(item, 'UTF8'), ' ' ORDER BY entry) FROM keyward_dead_letters";
+
+#[test]
+fn a_row_whose_fields_have_names_that_are_no_texts_is_whole_in_its_letter() {
+    let (stage, server, mut client) = begun(EVENTS, "");
+    client
+        .call([&b"HSET"[..], b"visit:1", b"n", b"7", b"\xff", b"a", b"\xfe", b"b", b"pin", b"1"])
+        .expect("a reply");
+    call_all(&mut client, "DEL visit:1");
+    said(&stage.sync_once(&server));
+    stage.check(LETTERS, r#"[["n","7"],[{"hex":"ff"},"a"],[{"hex":"fe"},"b"],["pin","***"]]"#);
+    let told = said(&stage.sync_with(&server, &["--once", "--resend"]));
+    assert!(told.contains("0 dead letters sent again and stored, 1 refused"), "{told}");
+    // With another name it is stored.
+    stage.postgres.query(
+        "UPDATE keyward_dead_letters SET item = \
+         convert_to(replace(convert_from(item, 'UTF8'), '{\"hex\":\"ff\"}', '\"x\"'), 'UTF8'); \
+         UPDATE keyward_dead_letters SET item = \
+         convert_to(replace(convert_from(item, 'UTF8'), '{\"hex\":\"fe\"}', '\"y\"'), 'UTF8')",
+    );
+    let told = said(&stage.sync_with(&server, &["--once", "--resend"]));
+    assert!(told.contains("1 dead letter sent again and stored"), "{told}");
+    stage.check("SELECT n, extra FROM visits", r#"7|{"x": "a", "y": "b"}"#);
+}
+
+#[test]
+fn an_entry_of_a_stream_that_has_a_field_twice_is_a_dead_letter() {
+    let (stage, server, _client) = begun(EVENTS, "XADD log:1 * b one b two\nXADD log:1 * b three");
+    said(&stage.sync_once(&server));
+    stage.check("SELECT b FROM log", "three");
+    stage.check(LETTERS, r#"[["b","one"],["b","two"]]"#);
+    stage.check("SELECT reason FROM keyward_dead_letters", "the row has a field twice");
+}
+
+/// What becomes of entries that wait when a schema comes without their sink, and it comes back.
+#[track_caller]
+fn comes_back(without: &str, letters: &str) {
+    let (stage, server, mut client) = begun(EVENTS, "XADD log:1 * b first");
+    said(&stage.sync_once(&server));
+    call_all(&mut client, r#"XADD log:1 * item '{"b":"x"}'"#);
+    call_all(&mut client, "XADD log:1 * item p2 b x");
+    stage.change_schema(without);
+    stage.apply(&mut client);
+    said(&stage.sync_once(&server));
+    stage.check(LETTERS, letters);
+    stage.change_schema(EVENTS);
+    stage.apply(&mut client);
+    let told = said(&stage.sync_with(&server, &["--once", "--resend"]));
+    assert!(told.contains("2 dead letters sent again and stored"), "{told}");
+    stage.check("SELECT item, b FROM log ORDER BY entry", "|first\n{\"b\":\"x\"}|\np2|x");
+}
+
+#[test]
+fn the_one_field_item_of_a_stream_comes_back_from_its_letter() {
+    let sink = "sink   = { append = \"log\" }\n";
+    let letters = r#"{"item":"{\"b\":\"x\"}"} {"item":"p2","b":"x"}"#;
+    comes_back(&EVENTS.replace(sink, ""), letters);
+    // Where the key is gone nobody knows what it was.
+    let start = EVENTS.find("[key.\"log").expect("the key");
+    let end = EVENTS.find("[key.\"visit").expect("the next");
+    let letters = r#"{"b":"x"} {"item":"p2","b":"x"}"#;
+    comes_back(&format!("{}{}", &EVENTS[..start], &EVENTS[end..]), letters);
+}
+
+#[test]
+fn a_letter_that_is_no_row_stays_one() {
+    let (stage, server, _client) = begun(EVENTS, "XADD log:1 * b one b two");
+    said(&stage.sync_once(&server));
+    stage.postgres.query("UPDATE keyward_dead_letters SET item = 'precious'");
+    let told = said(&stage.sync_with(&server, &["--once", "--resend"]));
+    assert!(told.contains("1 refused once more"), "{told}");
+    stage.check(LETTERS, "precious");
+    stage.check("SELECT count(*) FROM log", "0");
+}
