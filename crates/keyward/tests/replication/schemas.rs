@@ -311,3 +311,30 @@ fn companions_that_went_in_steps_stay_gone_when_a_replica_starts_again() {
     assert_eq!(primary.syncs()[0], "2");
     assert_eq!(replicas[1].syncs()[0], "0");
 }
+
+fn mode_of(node: &Node) -> String {
+    String::from_utf8_lossy(node.call("KEYWARD MODE").as_bytes().expect("a text")).into_owned()
+}
+
+#[test]
+fn any_change_of_mode_comes_by_the_stream() {
+    let primary = SchemaFile::new(SCHEMA).serve(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.wait_for(&replica);
+    for mode in ["warn", "enforce", "schema", "warn", "observe", "schema", "warn"] {
+        let reply = primary.call(&format!("KEYWARD MODE {mode}"));
+        assert_eq!(reply, Frame::Simple(b"OK".to_vec()), "{mode}");
+        // What is told of schemas is read on a thread.
+        wait_until(|| mode_of(&replica) == mode);
+    }
+    assert_eq!(primary.syncs()[0], "1");
+    replica.lead();
+    assert_eq!(mode_of(&replica), "warn");
+    assert_eq!(replica.call("HSET user:1 nonsense 1"), Frame::Integer(1));
+    // A file of its own does not say in which mode it is.
+    primary.follow(&replica);
+    replica.call("KEYWARD MODE enforce");
+    wait_until(|| mode_of(&primary) == "enforce");
+    replica.call("KEYWARD MODE warn");
+    wait_until(|| mode_of(&primary) == "warn");
+}
