@@ -131,6 +131,8 @@ pub struct Keyspace {
     /// Counts changes of schemas, after which nothing that was known about the
     /// tables of keys holds.
     schema_version: u64,
+    /// How often a mode was changed by which no key comes to another table.
+    mode_changes: u64,
     /// Rows that are to be looked at again.
     heeded: Heeded,
     /// Rows on the way to their tables under another schema.
@@ -206,6 +208,7 @@ impl Keyspace {
             source_deadline: i64::MAX,
             ended: Vec::new(),
             schema_version: 0,
+            mode_changes: 0,
             heeded: Heeded::default(),
             leaving: None,
             pending: Pending::default(),
@@ -245,6 +248,13 @@ impl Keyspace {
     #[inline(always)]
     pub fn schema_version(&self) -> u64 {
         self.schema_version
+    }
+
+    /// Changes whenever others are to be told of schemas: with [`Keyspace::schema_version`], and
+    /// with any mode.
+    #[inline(always)]
+    pub fn told_version(&self) -> u64 {
+        self.schema_version + self.mode_changes
     }
 
     /// The hash function of keys.

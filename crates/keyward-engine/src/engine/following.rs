@@ -68,8 +68,8 @@ impl Shared {
     /// Adds to the stream what is no change: the schemas in force, and a wish for
     /// acknowledgements.
     fn feed_others(&mut self, keys: &Keyspace) {
-        if self.replication.schema_version != keys.schema_version() && !self.is_loading {
-            self.replication.schema_version = keys.schema_version();
+        if self.replication.told_version != keys.told_version() && !self.is_loading {
+            self.replication.told_version = keys.told_version();
             let text = self.memory(keys).text();
             // A Redis that follows passes over an acknowledgement, and over all behind it.
             let words = [b"REPLCONF", &b"ACK"[..], b"0", b"KEYWARD-SCHEMAS", text.as_bytes()];

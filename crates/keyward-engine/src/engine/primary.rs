@@ -659,7 +659,6 @@ impl Engine {
     fn skip(&mut self, host: &mut dyn Host, args: Args<'_>) -> Result<(), Unsupported> {
         let skips = self.shared.tunables.replicating.skips_unsupported;
         let Some(primary) = &mut self.shared.primary else { return Err(Unsupported) };
-        primary.skipped += 1;
         let name = name_of(args);
         if !skips {
             let line = format!(
@@ -669,6 +668,7 @@ impl Engine {
             host.log(LogLevel::Warning, line.as_bytes());
             return Err(Unsupported);
         }
+        primary.skipped += 1;
         if primary.skipped <= NAMED_MAX {
             let line = format!("Left out of the primary's stream: {name}");
             host.log(LogLevel::Warning, line.as_bytes());

@@ -249,6 +249,16 @@ impl Arrival {
         self.book(db, self.memory.in_force.get(&db)?, is_like)
     }
 
+    /// A book in the modes that a primary told of, whatever those of a file here are.
+    pub(super) fn as_told(&self, db: usize, book: RuleBook) -> RuleBook {
+        let told = self.memory.in_force.get(&db).into_iter().flatten();
+        let modes: Vec<Option<Mode>> = told.map(|own| own.mode).collect();
+        match book.modes() == modes {
+            true => book,
+            false => RuleBook::overruled(book.declared().clone(), &modes),
+        }
+    }
+
     /// The book that governed the rows of a database last: where the one that the files remember
     /// only observes, the one before that.
     pub(super) fn governing(&self, db: usize) -> Option<RuleBook> {

@@ -17,7 +17,7 @@
 use super::arrival::{Arrival, Expected, is_like};
 use super::memory::parts;
 use super::reloading::IS_REPLICA;
-use super::told::{Governing, Heard, Told};
+use super::told::{Heard, Told};
 use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
@@ -229,7 +229,7 @@ impl Engine {
 
 impl Shared {
     /// Puts in force what was told; whether rows have to be brought to other tables.
-    fn take_heard(&mut self, keys: &Keyspace, host: &mut dyn Host, heard: Heard) -> bool {
+    fn take_heard(&mut self, keys: &mut Keyspace, host: &mut dyn Host, heard: Heard) -> bool {
         let Heard { text, memory, books, .. } = heard;
         let (Some(arrival), Some(primary)) = (&mut self.arrival, &mut self.primary) else {
             return false;
@@ -247,12 +247,24 @@ impl Shared {
                   only observe",
             ),
         }
-        let is_new = |(db, book): &Governing| match (keys.book_of(*db), book) {
-            (None, None) => false,
-            (Some(now), Some(book)) => !is_like(now, book),
-            _ => true,
-        };
-        arrival.coming = books.into_iter().filter(is_new).collect();
+        arrival.coming.clear();
+        for (db, book) in books {
+            let modes = match (keys.book_of(db), &book) {
+                (None, None) => continue,
+                (Some(now), Some(book)) if is_like(now, book) && now.modes() == book.modes() => {
+                    continue;
+                }
+                // No key comes to another table by it.
+                (Some(now), Some(book)) if is_like(now, book) => book.modes(),
+                _ => {
+                    arrival.coming.push_back((db, book));
+                    continue;
+                }
+            };
+            for (keyspace, mode) in modes.into_iter().enumerate() {
+                keys.set_schema_mode(db, keyspace, mode);
+            }
+        }
         primary.is_bringing = !arrival.coming.is_empty();
         self.is_loading = primary.is_bringing;
         primary.is_bringing

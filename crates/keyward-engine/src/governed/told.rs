@@ -49,7 +49,7 @@ impl Told {
         let read = arrival.and_then(|arrival| {
             let books = now.iter().map(|(db, _)| {
                 let is_told = arrival.memory.in_force.contains_key(db);
-                let book = arrival.remembered(*db).map(Arc::new);
+                let book = arrival.remembered(*db).map(|book| Arc::new(arrival.as_told(*db, book)));
                 // This version does not take it.
                 (book.is_some() || !is_told).then_some((*db, book))
             });

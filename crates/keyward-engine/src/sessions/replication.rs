@@ -101,7 +101,7 @@ pub(crate) struct Replication {
     /// The database that the stream has selected; `None` if somebody may not know.
     selected: Option<usize>,
     /// The version of the schemas that the stream has told.
-    pub(crate) schema_version: u64,
+    pub(crate) told_version: u64,
 }
 
 impl Replication {
@@ -115,7 +115,7 @@ impl Replication {
             offset: 0,
             backlog: None,
             selected: None,
-            schema_version: 0,
+            told_version: 0,
         }
     }
 

@@ -206,6 +206,7 @@ impl Keyspace {
     /// Overrules the modes of a keyspace of a database, or leaves it to its schema.
     pub fn set_schema_mode(&mut self, db: usize, keyspace: usize, mode: Option<Mode>) {
         self.databases[db].set_mode(keyspace, mode);
+        self.mode_changes += 1;
     }
 
     /// The changes of the journal are known to stay: whoever watches them is

@@ -247,3 +247,94 @@ fn a_promotion_begins_a_history_of_the_changefeed() {
     assert_eq!(replica.call("HSET user:2 name bob"), Frame::Integer(1));
     assert_eq!((histories(&primary), histories(&replica)), (1, 2));
 }
+
+/// A leader with more companions than go at once.
+const COMPANIONS: &str = r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code}"]
+type = "string"
+ttl  = "30d"
+
+[key."coupon:{code}:used_by:{user_id:uint}"]
+type = "flag"
+ttl  = { with = "coupon:{code}" }
+"#;
+
+#[test]
+fn companions_that_went_in_steps_stay_gone_when_a_replica_starts_again() {
+    let file = SchemaFile::new(COMPANIONS);
+    let primary = file.serve(&[]);
+    let port = primary.port.to_string();
+    let logged = ["--appendonly", "yes", "--save", ""];
+    let follows = ["--replicaof", "127.0.0.1", &port];
+    let with_file = file.serve(&[&follows[..], &logged].concat());
+    let without = Node::keyward_of(&primary, &logged);
+    primary.wait_for(&without);
+    let chained = Node::keyward_of(&without, &logged);
+    let mut replicas = [with_file, without, chained];
+    replicas.iter().for_each(|replica| primary.wait_for(replica));
+    let mut client = primary.client();
+    let past = "SET coupon:past x PXAT 1";
+    let ends: [(&str, &[&str]); 6] = [
+        ("del", &["DEL coupon:del"]),
+        ("getdel", &["GETDEL coupon:getdel"]),
+        ("multi", &["MULTI", "DEL coupon:multi", "EXEC"]),
+        ("eval", &["EVAL \"return redis.call('DEL', KEYS[1])\" 1 coupon:eval"]),
+        ("expiry", &["PEXPIRE coupon:expiry 50"]),
+        ("past", &[past]),
+    ];
+    for (code, _) in &ends {
+        call(&mut client, &format!("SET coupon:{code} x"));
+        for user in 0..150 {
+            call(&mut client, &format!("SET coupon:{code}:used_by:{user} 1"));
+        }
+    }
+    for command in ends.iter().flat_map(|(_, commands)| *commands) {
+        let reply = call(&mut client, command);
+        assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+    }
+    wait_until(|| call(&mut client, "DBSIZE") == Frame::Integer(0));
+    call(&mut client, "SET coupon:stays x");
+    call(&mut client, "SET coupon:stays:used_by:1 1");
+    for replica in &mut replicas {
+        primary.assert_equals(replica);
+        replica.end();
+        replica.start_again();
+    }
+    for replica in &replicas {
+        primary.assert_equals(replica);
+        assert_eq!(replica.call("DBSIZE"), Frame::Integer(2));
+    }
+    // None of them got everything again, which would hide what its file lacks.
+    assert_eq!(primary.syncs()[0], "2");
+    assert_eq!(replicas[1].syncs()[0], "0");
+}
+
+fn mode_of(node: &Node) -> String {
+    String::from_utf8_lossy(node.call("KEYWARD MODE").as_bytes().expect("a text")).into_owned()
+}
+
+#[test]
+fn any_change_of_mode_comes_by_the_stream() {
+    let primary = SchemaFile::new(SCHEMA).serve(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.wait_for(&replica);
+    for mode in ["warn", "enforce", "schema", "warn", "observe", "schema", "warn"] {
+        let reply = primary.call(&format!("KEYWARD MODE {mode}"));
+        assert_eq!(reply, Frame::Simple(b"OK".to_vec()), "{mode}");
+        // What is told of schemas is read on a thread.
+        wait_until(|| mode_of(&replica) == mode);
+    }
+    assert_eq!(primary.syncs()[0], "1");
+    replica.lead();
+    assert_eq!(mode_of(&replica), "warn");
+    assert_eq!(replica.call("HSET user:1 nonsense 1"), Frame::Integer(1));
+    // A file of its own does not say in which mode it is.
+    primary.follow(&replica);
+    replica.call("KEYWARD MODE enforce");
+    wait_until(|| mode_of(&primary) == "enforce");
+    replica.call("KEYWARD MODE warn");
+    wait_until(|| mode_of(&primary) == "warn");
+}

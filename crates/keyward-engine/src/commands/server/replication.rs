@@ -146,7 +146,7 @@ fn begin(ctx: &mut Ctx<'_>, is_silent: bool) {
         );
         ctx.host.log(LogLevel::Notice, line.as_bytes());
         // The snapshot tells the schemas in force.
-        ctx.shared.replication.schema_version = ctx.keys.schema_version();
+        ctx.shared.replication.told_version = ctx.keys.told_version();
         ctx.shared.listen(ctx.keys);
     }
     add(ctx, replica);

@@ -125,6 +125,8 @@ impl Keyspace {
             let key = self.key_in(db, key);
             self.unlist(key);
             if let Some(row) = self.take_row(key) {
+                // The command finds nothing any more: the log of who follows would lack it.
+                self.effects.beside(db, [b"DEL".as_slice(), key.bytes]);
                 self.reclaim.row(row, Freeing::AtOnce);
             }
         }
