@@ -51,6 +51,19 @@ def sync(schema):
     return beside("sync", schema, "--once")
 
 
+def set_clock(milliseconds):
+    """Has the database's clock tell this time, in which the server's is already: `keyward sync`
+    deletes nothing by a clock that is far from the other."""
+    ahead = f"{milliseconds} - (extract(epoch FROM pg_catalog.now()) * 1000)::bigint"
+    ahead = one(f"SELECT {ahead}")
+    query(
+        "CREATE OR REPLACE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE AS "
+        f"$$ SELECT pg_catalog.now() + {ahead} * interval '1 millisecond' $$; "
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', "
+        "current_database()); END $$"
+    )
+
+
 def query(statement):
     """What a statement returns: a list for each row."""
     words = ["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", POSTGRES, "-c", statement]

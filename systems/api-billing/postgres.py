@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 FOLDER = Path(__file__).resolve().parent
 sys.path.append(str(FOLDER.parent))
 
-from archive import beside, make_tables, one, query, run, sync, tables
+from archive import beside, make_tables, one, query, run, set_clock, sync, tables
 from archive import POSTGRES, PSQL
 from stage import DAY, advance, at_once, begin, connect, expect, gone, now_ms, tell, there, timestamp
 
@@ -138,9 +138,15 @@ def cold_start(server):
     tell("an empty server was loaded from the tables")
 
 
+def pass_time(server, milliseconds):
+    """Lets time pass, on both sides."""
+    advance(server, milliseconds)
+    set_clock(now_ms(server))
+
+
 def to_the_end(server, month, day):
     """Time passes: what ends is in the archive, and what is archived ends there."""
-    advance(server, 36 * DAY)
+    pass_time(server, 36 * DAY)
     gone(server, f"usage:7:{month}")
     there(server, f"usage:7:{day}")
     book(server, 7, "7_later", "topup", "1")
@@ -154,7 +160,7 @@ def to_the_end(server, month, day):
     at = f"{day}T00:00:00Z"
     keys = [f"usage:7:{month}", f"usage:7:{day}"]
     expect(server.fcall("count_usage", 2, *keys, "reliapi", 5, 0, at), 5)
-    advance(server, 55 * DAY)
+    pass_time(server, 55 * DAY)
     gone(server, f"usage:7:{month}", f"usage:7:{day}")
     sync(SCHEMA)
     expect(one("SELECT count(*) FROM usage_daily"), "0")
@@ -162,7 +168,7 @@ def to_the_end(server, month, day):
     expect(query(total), [["125", "125"]])
     tell("a month's usage is in the archive before it is gone, a day's is kept for 90 days")
     # A year after they were booked transactions are in PostgreSQL alone.
-    advance(server, 280 * DAY)
+    pass_time(server, 280 * DAY)
     sync(SCHEMA)
     left = [server.llen(f"transactions:{user}") for user in USERS]
     expect(left, [1 if user == 7 else 0 for user in USERS])
@@ -172,11 +178,11 @@ def to_the_end(server, month, day):
     tell("after a year transactions are in PostgreSQL alone")
     # Two years later the month's usage is gone there too, and a newer one is not.
     newer, _ = usage(server)
-    advance(server, 36 * DAY)
+    pass_time(server, 36 * DAY)
     sync(SCHEMA)
     there(server, "user:7")
     expect(one("SELECT count(DISTINCT month) FROM usage_monthly"), "2")
-    advance(server, 365 * DAY)
+    pass_time(server, 365 * DAY)
     book(server, 7, "7_last", "topup", "1")
     sync(SCHEMA)
     expect(one("SELECT string_agg(DISTINCT to_char(month, 'YYYY-MM'), ' ') FROM usage_monthly"), newer)

@@ -1,9 +1,12 @@
-//! Where a server is: by its parts, or by a URL; and the connection to it, by TLS or not.
+//! Where a server is: by its parts, or by a URL; and the connection to it, by TLS, a Unix socket
+//! or neither.
 
 use keyward_tls::{Client, ClientOptions};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
@@ -21,6 +24,8 @@ pub struct Address {
     pub password: Option<String>,
     /// By TLS, and with which certificates.
     pub tls: Option<ClientOptions>,
+    /// A Unix socket, in place of host and port.
+    pub socket: Option<PathBuf>,
 }
 
 /// A connection to a server.
@@ -30,14 +35,37 @@ pub enum Line {
     Plain(TcpStream),
     /// By TLS.
     Tls(Box<Client>),
+    /// By a Unix socket.
+    Unix(UnixStream),
 }
 
 impl Line {
-    /// The socket, whose limits of time count.
-    pub fn socket(&self) -> &TcpStream {
-        match self {
+    /// Bounds how long a read and a write wait.
+    ///
+    /// # Errors
+    /// If the system does not take the time.
+    pub fn set_patience(&self, read: Duration, write: Duration) -> io::Result<()> {
+        let socket = match self {
             Line::Plain(socket) => socket,
             Line::Tls(client) => client.socket(),
+            Line::Unix(socket) => {
+                socket.set_read_timeout(Some(read))?;
+                return socket.set_write_timeout(Some(write));
+            }
+        };
+        socket.set_read_timeout(Some(read))?;
+        socket.set_write_timeout(Some(write))
+    }
+
+    /// Has everything sent at once.
+    ///
+    /// # Errors
+    /// If the system does not.
+    pub fn send_at_once(&self) -> io::Result<()> {
+        match self {
+            Line::Plain(socket) => socket.set_nodelay(true),
+            Line::Tls(client) => client.socket().set_nodelay(true),
+            Line::Unix(_) => Ok(()),
         }
     }
 }
@@ -47,6 +75,7 @@ impl Read for Line {
         match self {
             Line::Plain(socket) => socket.read(buffer),
             Line::Tls(client) => client.read(buffer),
+            Line::Unix(socket) => socket.read(buffer),
         }
     }
 }
@@ -56,6 +85,7 @@ impl Write for Line {
         match self {
             Line::Plain(socket) => socket.write(bytes),
             Line::Tls(client) => client.write(bytes),
+            Line::Unix(socket) => socket.write(bytes),
         }
     }
 
@@ -63,12 +93,14 @@ impl Write for Line {
         match self {
             Line::Plain(socket) => socket.flush(),
             Line::Tls(client) => client.flush(),
+            Line::Unix(socket) => socket.flush(),
         }
     }
 }
 
 impl Address {
-    /// Reads `redis://[[user][:password]@]host[:port]`; `rediss://` is by TLS.
+    /// Reads `redis://[[user:]password@]host[:port]`; `rediss://` is by TLS. As redis-cli has
+    /// it, a single word before `@` is the password.
     ///
     /// # Errors
     /// If it is not of that form.
@@ -93,7 +125,14 @@ impl Address {
             Some(None) => (None, login.map(decoded).transpose()?),
         };
         let host = if host.is_empty() { "127.0.0.1" } else { host }.to_owned();
-        Ok(Address { host, port, user: user.filter(|user| !user.is_empty()), password, tls })
+        let user = user.filter(|user| !user.is_empty());
+        Ok(Address { host, port, user, password, tls, socket: None })
+    }
+
+    /// The server behind a Unix socket.
+    pub fn of_socket(path: impl Into<PathBuf>) -> Address {
+        let (host, socket) = (String::new(), Some(path.into()));
+        Address { host, port: 0, user: None, password: None, tls: None, socket }
     }
 
     /// Connects, and shakes hands if that is to be.
@@ -109,6 +148,9 @@ impl Address {
     /// # Errors
     /// As [`Address::connect`], or if the time is over.
     pub fn connect_within(&self, patience: Duration) -> io::Result<Line> {
+        if let Some(path) = &self.socket {
+            return Ok(Line::Unix(UnixStream::connect(path)?));
+        }
         let end = Instant::now() + patience;
         let config = self.tls.as_ref().map(ClientOptions::read).transpose();
         let config = config.map_err(io::Error::other)?;
@@ -139,7 +181,10 @@ fn left(end: Instant) -> io::Result<Duration> {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
+        match &self.socket {
+            Some(path) => path.display().fmt(f),
+            None => write!(f, "{}:{}", self.host, self.port),
+        }
     }
 }
 
@@ -147,7 +192,7 @@ impl fmt::Display for Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It is of another form.
-    #[error("write it as redis://[user[:password]@]host[:port], or rediss:// for TLS")]
+    #[error("write it as redis://[[user:]password@]host[:port], or rediss:// for TLS")]
     Form,
     /// A percent sign stands for itself.
     #[error("a % without two digits")]
@@ -185,6 +230,7 @@ mod tests {
                     user: user.map(str::to_owned),
                     password: password.map(str::to_owned),
                     tls: url.starts_with("rediss:").then(ClientOptions::default),
+                    socket: None,
                 };
                 assert_eq!(Address::from_url(url).expect(url), expected, "{url}");
             };

@@ -153,7 +153,7 @@ enum Problem {
     Goes { end: u64, bytes: u64 },
 }
 
-/// Loads a snapshot to its end, and reads on to that of the source; answers how many rows
+/// Loads a snapshot to its end, and reads on to that of the source; returns how many rows
 /// there are, and where the snapshot ended. Gives up when `goes_on` says so.
 fn load(source: &mut impl Read, mut goes_on: impl FnMut() -> bool) -> Result<(u64, u64), Problem> {
     let mut trial = TrialLoad::new(&mut *source, DATABASES)?;

@@ -72,7 +72,7 @@ impl DataDirectory {
         builder.tempfile_in(&self.directory)
     }
 
-    /// Makes a snapshot the data of this directory; answers where what was there before
+    /// Makes a snapshot the data of this directory; returns where what was there before
     /// is now, if anything was.
     pub fn adopt(&self, mut snapshot: NamedTempFile, now_ms: i64) -> io::Result<Option<PathBuf>> {
         snapshot.flush()?;

@@ -130,7 +130,7 @@ impl Folder {
     }
 
     /// Removes the backups of this name whose snapshots are older than that time, and what
-    /// a killed process has left; answers which backups.
+    /// a killed process has left; returns which backups.
     pub fn rotate(&self, name: &str, oldest_ms: i64) -> io::Result<Vec<PathBuf>> {
         let mut removed = Vec::new();
         for backup in Folder::of_name(self.backups()?, name) {

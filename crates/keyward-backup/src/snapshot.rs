@@ -104,8 +104,7 @@ impl Snapshot {
     }
 
     fn converse(&mut self, address: &Address) -> Result<Rest, TalkError> {
-        self.stream.socket().set_read_timeout(Some(POLL_INTERVAL))?;
-        self.stream.socket().set_write_timeout(Some(WRITE_PATIENCE))?;
+        self.stream.set_patience(POLL_INTERVAL, WRITE_PATIENCE)?;
         if let Some(password) = &address.password {
             let words = ["AUTH"].into_iter().chain(address.user.as_deref());
             let words: Vec<&str> = words.chain([password.as_str()]).collect();

@@ -9,7 +9,7 @@ use keyward_resp::Args;
 use crate::argument::Argument;
 use crate::error::WireError;
 use crate::flags::{AclCategories, AclCategory, DocFlags, Flag, Flags, KeyFlag, KeyFlags};
-use crate::table::{COMMANDS, CommandId};
+use crate::table::CommandId;
 
 /// A command or subcommand of the table.
 #[derive(Clone, Copy, Debug)]
@@ -288,19 +288,16 @@ impl Command {
         }
     }
 
-    /// Its subcommands; empty unless it is a container.
-    pub fn subcommands(&self) -> &'static [Command] {
-        let first = self.id as usize + 1;
-        &COMMANDS[first..first + self.subcommand_count as usize]
-    }
-
     /// Whether it is of a later Redis than the one that is followed, or of Valkey: clients of
     /// today send it.
-    pub fn is_newer(&self) -> bool {
-        let numbers = |version: &'static str| {
-            version.split('.').map_while(|number| number.parse::<u32>().ok()).take(2)
-        };
-        numbers(self.since).gt(numbers(crate::REDIS_VERSION))
+    pub const fn is_newer(&self) -> bool {
+        let (own, followed) = (major_and_minor(self.since), major_and_minor(crate::REDIS_VERSION));
+        own[0] > followed[0] || own[0] == followed[0] && own[1] > followed[1]
+    }
+
+    /// Whether the Redis that is followed has it: neither newer nor our own.
+    pub const fn is_known_to_redis(&self) -> bool {
+        !matches!(self.group, Group::Keyward) && !self.is_newer()
     }
 
     /// The last part of the name: `list` for `client|list`.
@@ -378,4 +375,16 @@ const fn legacy_keys(specs: &[KeySpec]) -> (LegacyKeys, bool) {
         found.step = 1;
     }
     (found, movable)
+}
+/// The first two numbers of a version.
+const fn major_and_minor(version: &str) -> [u32; 2] {
+    let (bytes, mut numbers, mut part, mut index) = (version.as_bytes(), [0; 2], 0, 0);
+    while index < bytes.len() && part < 2 {
+        match bytes[index] {
+            digit @ b'0'..=b'9' => numbers[part] = numbers[part] * 10 + (digit - b'0') as u32,
+            _ => part += 1,
+        }
+        index += 1;
+    }
+    numbers
 }

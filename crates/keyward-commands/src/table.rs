@@ -8,20 +8,6 @@
 
 use crate::command::Command;
 
-/// What rows are written with.
-pub(crate) mod row {
-    pub(crate) use crate::argument::{
-        block, double, flag, integer, key, one_of, pattern, string, unix_time,
-    };
-    pub(crate) use crate::command::Arity::{AtLeast, Exactly};
-    pub(crate) use crate::command::KeyPositions::{
-        After, Behind, HalfAfter, NumKeys, One, Range, Unknown,
-    };
-    pub(crate) use crate::command::{Command, Group, spec};
-    pub(crate) use crate::flags::KeyFlag::*;
-    pub(crate) use crate::table::CommandId;
-}
-
 /// Declares the rows of one group as `ROWS`, and a macro `$list!` that hands the
 /// group's ids on to the next list: so the ids of all groups reach one enum.
 macro_rules! rows {
@@ -123,28 +109,12 @@ mod transactions;
 #[macro_use]
 mod zset;
 
-/// Ends the chain of id lists: declares the enum.
-macro_rules! command_id {
-    ([$($id:ident $name:literal)+]) => {
-        /// The identity of a command or subcommand: what a dispatch matches on.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u16)]
-        pub enum CommandId { $( #[doc = concat!("`", $name, "`")] $id, )+ }
+mod id;
+mod row;
 
-        impl CommandId {
-            /// How many commands and subcommands there are.
-            pub const COUNT: usize = [$(CommandId::$id),+].len();
-        }
-    };
-}
+pub use id::CommandId;
 
-// The same order as in `GROUPS`: both say where a row stands in `COMMANDS`.
-generic_ids! { []
-    string_ids bitmap_ids hash_ids list_ids set_ids zset_ids hyperloglog_ids geo_ids stream_ids
-    pubsub_ids transactions_ids scripting_ids connection_ids server_ids acl_ids keyward_ids
-    command_id
-}
-
+// The same order as in `id.rs`: both say where a row stands in `COMMANDS`.
 const GROUPS: [&[Command]; 17] = [
     generic::ROWS,
     string::ROWS,
@@ -173,6 +143,14 @@ impl CommandId {
     #[inline]
     pub fn command(self) -> &'static Command {
         &COMMANDS[self as usize]
+    }
+}
+
+impl Command {
+    /// Its subcommands; empty unless it is a container.
+    pub fn subcommands(&self) -> &'static [Command] {
+        let first = self.id as usize + 1;
+        &COMMANDS[first..first + self.subcommand_count as usize]
     }
 }
 

@@ -4,11 +4,16 @@
 //! of users that says so, and what else such a line admits. Redis's globs cross colons:
 //! `~user:*` also grants `user:7:followers`. So every pattern is named that a glob admits and
 //! the user was not meant to have. Patterns of the schema (`=user:{id}`), which only Keyward
-//! takes, admit nothing else. Invariant: every line is one that servers load.
-//! Not here: passwords, which never come from a schema.
+//! takes, admit nothing else in their database; a keyspace in another one may have the same.
+//! Invariant: every line is one that servers load.
+//! Not here: passwords, which never come from a schema, and so the user `default`, whom a line
+//! without one would lock out.
 
 use keyward_schema::{Key, KeyId, Matcher, Schema, escape_bytes, is_user_name};
 use std::collections::BTreeMap;
+
+/// The user whom everybody is before logging in.
+const DEFAULT_USER: &str = "default";
 
 /// The rule that grants all keys.
 const ALL_KEYS: &str = "~*";
@@ -47,6 +52,8 @@ pub struct Foreign {
     pub rule: String,
     /// The pattern that the keys belong to.
     pub pattern: String,
+    /// The keyspace that has the pattern, where the rule was made for another one.
+    pub keyspace: Option<String>,
     /// One of them.
     pub example: String,
 }
@@ -56,7 +63,7 @@ pub fn users(schemas: &[Schema], dialect: Dialect) -> Vec<UserRights> {
     let keys: Vec<Declared<'_>> = schemas.iter().flat_map(Declared::all).collect();
     let mut users: BTreeMap<&str, Vec<Option<Access>>> = BTreeMap::new();
     for (index, declared) in keys.iter().enumerate() {
-        for (name, access) in declared.users() {
+        for (name, access) in declared.users().into_iter().filter(|(name, _)| !is_default(name)) {
             let own = users.entry(name).or_insert_with(|| vec![None; keys.len()]);
             own[index] = own[index].max(Some(access));
         }
@@ -66,6 +73,16 @@ pub fn users(schemas: &[Schema], dialect: Dialect) -> Vec<UserRights> {
         .into_iter()
         .map(|(name, own)| rights(name, &own, &keys, (dialect, has_functions)))
         .collect()
+}
+
+/// Whether a schema gives rights to the user `default`.
+pub fn names_default(schemas: &[Schema]) -> bool {
+    let keys = schemas.iter().flat_map(Declared::all);
+    keys.into_iter().any(|key| key.users().iter().any(|(name, _)| is_default(name)))
+}
+
+fn is_default(name: &str) -> bool {
+    name == DEFAULT_USER
 }
 
 /// Owners who are no users, since their names have spaces.
@@ -108,8 +125,20 @@ impl<'s> Declared<'s> {
             .collect()
     }
 
+    /// A key of this pattern that the rule of another one admits.
+    fn admitted_by(&self, other: &Declared<'_>, dialect: Dialect) -> Option<Vec<u8>> {
+        match dialect {
+            Dialect::Globs => self.admitted_by_glob(other),
+            // Only a keyspace of another database can have the same pattern.
+            Dialect::Patterns => {
+                let is_same = self.key().pattern.in_rule() == other.key().pattern.in_rule();
+                is_same.then(|| self.admitted_by_glob(other)).flatten()
+            }
+        }
+    }
+
     /// A key of this pattern that the glob of another one admits.
-    fn admitted_by(&self, other: &Declared<'_>) -> Option<Vec<u8>> {
+    fn admitted_by_glob(&self, other: &Declared<'_>) -> Option<Vec<u8>> {
         let keys = other.key().pattern.glob_admits(&self.key().pattern);
         keys.into_iter().find(|key| {
             let found = self.matcher.find(key).and_then(|found| self.schema.id(found.pattern));
@@ -133,12 +162,14 @@ fn rights(
         if !rules.contains(&rule) {
             rules.push(rule.clone());
         }
-        let others = keys.iter().zip(own).filter(|_| dialect == Dialect::Globs);
-        for (other, _) in others.filter(|(_, granted)| **granted < Some(access)) {
-            if let Some(key) = other.admitted_by(declared) {
+        let others = keys.iter().zip(own).filter(|(_, granted)| **granted < Some(access));
+        for (other, _) in others {
+            if let Some(key) = other.admitted_by(declared, dialect) {
                 let pattern = other.key().pattern.text().to_owned();
+                let is_elsewhere = !std::ptr::eq(other.schema, declared.schema);
+                let keyspace = is_elsewhere.then(|| other.schema.keyspace.name.to_string());
                 let example = escape_bytes(&key);
-                foreign.push(Foreign { rule: rule.clone(), pattern, example });
+                foreign.push(Foreign { rule: rule.clone(), pattern, keyspace, example });
             }
         }
     }

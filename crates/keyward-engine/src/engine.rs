@@ -21,7 +21,6 @@ pub(crate) mod batch;
 pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod durability;
-pub(crate) mod ending;
 pub(crate) mod errands;
 pub(crate) mod evict;
 pub(crate) mod failover;
@@ -37,12 +36,14 @@ pub(crate) mod relief;
 pub(crate) mod rights;
 pub(crate) mod runner;
 pub(crate) mod shared;
+pub(crate) mod shutdown;
 pub(crate) mod slow;
 pub(crate) mod switches;
+mod users;
 
+use crate::commands::server::persistence::save_now;
 use crate::engine::batch::{Known, Prepared};
 use crate::engine::context::{Ctx, Mode, Stage};
-use crate::engine::evict::Caller;
 use crate::engine::paused::may_write;
 use crate::engine::pressure::Limits;
 use crate::engine::progress::Progress;
@@ -142,7 +143,7 @@ impl Engine {
         self.shared.names = names;
     }
 
-    /// Runs a command that no client sent, under the name it has in Redis; answers its
+    /// Runs a command that no client sent, under the name it has in Redis; returns its
     /// reply.
     pub fn call_trusted(&mut self, host: &mut dyn Host, words: &[&[u8]]) -> Vec<u8> {
         let args: ArgBuf = words.iter().collect();
@@ -288,7 +289,7 @@ impl Engine {
     }
 
     /// Keeps a command for later if the pause holds it, or a schema that comes into
-    /// force, or keys of it are on their way elsewhere; answers whether it is kept.
+    /// force, or keys of it are on their way elsewhere; returns whether it is kept.
     #[cold]
     fn hold(&mut self, session: &mut Session, command: &Command, args: Args<'_>) -> bool {
         self.end_pause_if_over();
@@ -379,17 +380,31 @@ impl Engine {
     #[inline(always)]
     fn after_unit(&mut self, host: &mut dyn Host) {
         let is_awaited = self.keys.changes.waiting.count() > 0;
-        if is_awaited | self.keys.has_suspects(2 * SUSPECTS_AT_ONCE) {
+        let wants_snapshot = self.keys.changes.wants_snapshot;
+        if is_awaited | wants_snapshot | self.keys.has_suspects(2 * SUSPECTS_AT_ONCE) {
             self.follow_unit(host);
         }
     }
 
     fn follow_unit(&mut self, host: &mut dyn Host) {
+        if std::mem::take(&mut self.keys.changes.wants_snapshot) {
+            self.save_flushed(host);
+        }
         if self.keys.has_suspects(2 * SUSPECTS_AT_ONCE) {
             self.keys.look_at_some_suspects(SUSPECTS_AT_ONCE);
         }
         if self.keys.changes.waiting.count() > 0 {
             self.serve_ready(host);
+        }
+    }
+
+    /// A FLUSHALL stands: the snapshot that there is must not bring back what was flushed. If none
+    /// can be written the log says so, and the next one will do. One that the append-only file
+    /// tells of was saved then: what a snapshot has came later, and is yet to be loaded.
+    #[cold]
+    fn save_flushed(&mut self, host: &mut dyn Host) {
+        if host.saves_by_itself() && !self.shared.is_loading {
+            self.trusted(host, save_now);
         }
     }
 
@@ -505,6 +520,14 @@ impl Engine {
         Some(schema_at(book, keyspace).source.whole_text())
     }
 
+    /// The keyspaces in force, by database and name.
+    pub fn keyspaces_in_force(&self) -> impl Iterator<Item = (usize, &str)> {
+        let books = self.keys.databases().enumerate();
+        books.filter_map(|(db, database)| Some((db, database.book()?))).flat_map(|(db, book)| {
+            book.schema().keyspaces().map(move |keyspace| (db, &*keyspace.name))
+        })
+    }
+
     /// Puts schemas in force that were read from their files anew, and loads libraries of
     /// functions: in steps by ticks, all or none, and only where that changes no row. The
     /// host hears what came of it (`Host::reloaded`).
@@ -538,7 +561,7 @@ impl Engine {
     }
 
     /// Does what time demands: waits end, due rows go, within a bounded effort.
-    /// Answers whether there is more to do at once.
+    /// Returns whether there is more to do at once.
     pub fn tick(&mut self, host: &mut dyn Host) -> bool {
         if !self.shared.replicas.waits.is_empty() {
             self.shared.serve_acknowledged(&mut self.keys, host);
@@ -577,7 +600,7 @@ impl Engine {
         self.keys.weed();
         self.keys.look_at_lists();
         let may_evict = self.shared.hold().is_none() && !self.shared.spares_memory();
-        let is_evicting = may_evict && self.evict(host, Caller::default());
+        let is_evicting = may_evict && self.evict_between_commands(host);
         if !self.shared.is_loading {
             let limits = Limits {
                 memory: self.shared.tunables.memory.bytes_max,
@@ -606,7 +629,7 @@ impl Engine {
 
     /// Uses a moment in which nothing else is to be done, or a small share of the time
     /// while there is: rows that nobody has used for a while are packed, a few at a time.
-    /// Answers whether there are more.
+    /// Returns whether there are more.
     pub fn rest(&mut self) -> bool {
         self.keys.pack_idle(PACKED_PER_REST);
         self.has_leisure_work()
@@ -618,7 +641,7 @@ impl Engine {
     }
 
     /// Goes on with a walk that moves everything to other allocations, for a fraction of a
-    /// millisecond; answers whether there is more. Worth it where memory is scattered.
+    /// millisecond; returns whether there is more. Worth it where memory is scattered.
     pub fn gather(&mut self, walk: &mut Gathering) -> bool {
         self.keys.gather(walk)
     }

@@ -46,7 +46,7 @@ pub fn matches(pattern: &[u8], text: &[u8], case: Case) -> bool {
 }
 
 /// Matches one byte with the pattern's next element, which is not a star;
-/// answers the element's length.
+/// returns the element's length.
 fn step(pattern: &[u8], byte: u8, case: Case) -> Option<usize> {
     let same = |a: u8| match case {
         Case::Sensitive => a == byte,
@@ -61,7 +61,7 @@ fn step(pattern: &[u8], byte: u8, case: Case) -> Option<usize> {
     }
 }
 
-/// Matches a byte with a class (the pattern after `[`); answers its length with `]`.
+/// Matches a byte with a class (the pattern after `[`); returns its length with `]`.
 fn class_len(class: &[u8], byte: u8, case: Case) -> Option<usize> {
     let is_negated = class.first() == Some(&b'^');
     let mut at = usize::from(is_negated);

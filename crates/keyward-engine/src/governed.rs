@@ -16,6 +16,7 @@ pub(crate) mod announcement;
 pub(crate) mod apply;
 pub(crate) mod arrival;
 pub(crate) mod awaited;
+mod awaiting;
 pub(crate) mod beside;
 mod breaches;
 pub(crate) mod changefeed;
@@ -23,6 +24,7 @@ pub(crate) mod changeover;
 pub(crate) mod deferred;
 mod discretion;
 pub(crate) mod ends;
+pub(crate) mod failures;
 pub(crate) mod feed_history;
 pub(crate) mod hold;
 pub(crate) mod in_force;
@@ -34,6 +36,7 @@ pub(crate) mod plan;
 pub(crate) mod planning;
 pub(crate) mod proposal;
 pub(crate) mod rebuild;
+mod recollection;
 pub(crate) mod reload;
 pub(crate) mod reloading;
 mod relocation;
@@ -81,6 +84,7 @@ pub(crate) struct Start {
     /// Whether somebody around this command may want to undo it.
     was_on: bool,
     dirty: u64,
+    wanted_snapshot: bool,
     effects: usize,
     news: usize,
     /// How many large ends had begun.
@@ -94,6 +98,7 @@ impl Start {
             was_on: keys.journal.turn(true),
             journal: keys.journal.mark(),
             dirty: keys.changes.dirty,
+            wanted_snapshot: keys.changes.wants_snapshot,
             effects: keys.effects.len(),
             news: keys.changes.news.len(),
             ends: keys.ends_begun(),
@@ -127,6 +132,7 @@ impl Start {
         keys.undo(self.journal, &shared.tunables.packed);
         keys.end_undoing_ends();
         keys.changes.dirty = self.dirty;
+        keys.changes.wants_snapshot = self.wanted_snapshot;
         keys.effects.undo(self.effects);
         keys.changes.undo_news(self.news);
     }
@@ -550,15 +556,20 @@ fn follow_all_ended(
                 };
                 book.after(sight, &[change], Judged::Rows, cause)
             });
-            let Ok(consequences) = answer else {
-                unreachable!("the book refuses nothing that happened by itself")
-            };
+            let consequences = answer.unwrap_or_else(|objection| {
+                // The book refuses nothing that happened by itself.
+                let reason = objection.discreet().in_words();
+                failures::note(keys, shared, host, db, "what the schema says", reason.as_bytes());
+                Consequences::default()
+            });
             for command in consequences.follow_ups {
                 let outcome =
                     changefeed::begin_history(keys, shared, session, host, (db, command.args()))
                         .and_then(|()| follow_up(keys, shared, session, host, db, command.args()));
-                changefeed::count(keys, db, command.args());
-                debug_assert!(outcome.is_ok(), "a follow-up fits the keyspace");
+                if outcome.is_ok() {
+                    changefeed::count(keys, db, command.args());
+                }
+                failures::look_at(keys, shared, host, (db, command.args()), outcome);
                 if cause == Cause::Eviction {
                     count_companion(keys, db, &book, command.args());
                 }

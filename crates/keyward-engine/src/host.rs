@@ -19,9 +19,10 @@ pub use running_script::{Activity, RunningScript};
 use crate::acl::{UsersRead, UsersReader};
 use crate::governed::proposal::Proposal;
 use crate::governed::told::Told;
-use crate::sessions::ending::LastWish;
+use crate::sessions::shutdown::LastWish;
 use crate::snapshot::{Loaded, Snapshot};
 use crate::tunables::Tunables;
+use keyward_commands::WireError;
 use keyward_lua::LogLevel;
 use keyward_schema::Schema;
 use keyward_store::keyspace::client_id::ClientId;
@@ -41,6 +42,16 @@ pub enum Rewrite {
     Changed,
     /// All.
     Everything,
+}
+
+/// The system has no randomness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoSecrets;
+
+impl From<NoSecrets> for WireError {
+    fn from(NoSecrets: NoSecrets) -> WireError {
+        WireError::Err("the system has no randomness")
+    }
 }
 
 /// The program around the engine.
@@ -116,8 +127,12 @@ pub trait Host {
     }
 
     /// Fills bytes with such as nobody can guess: passwords are made of them.
-    fn fill_with_secrets(&mut self, bytes: &mut [u8]) {
+    ///
+    /// # Errors
+    /// If the system has none.
+    fn fill_with_secrets(&mut self, bytes: &mut [u8]) -> Result<(), NoSecrets> {
         bytes.fill(0);
+        Ok(())
     }
 
     // What INFO and CLIENT LIST show.

@@ -39,8 +39,8 @@ pub use governed::told::{Heard, Told};
 pub use governed::trial::{TrialLoad, WriteTrial, explain};
 pub use host::{
     Activity, BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host,
-    Library, LogBatch, LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote,
-    Rewrite, RunningScript, Section,
+    Library, LogBatch, LogCommands, LogFile, MemoryReport, NoSecrets, Nobody, OpenCommands,
+    Outgoing, Remote, Rewrite, RunningScript, Section,
 };
 pub use keyward_lua::LogLevel;
 pub use keyward_store::keyspace::client_id::ClientId;
@@ -63,9 +63,10 @@ pub use keyward_store::values::value::{Object, ObjectMut, ObjectRef, Type, Value
 pub use keyward_store::values::zset::{Iter as ZSetIter, ZSet};
 pub use scripting::ScriptFacts;
 pub use sessions::courier::Delivery;
-pub use sessions::ending::LastWish;
 pub use sessions::primary::{LinkStage, Transfer};
+pub use sessions::replicas::{LACKS_SCHEMAS, TELLS_SCHEMAS};
 pub use sessions::session::Listening;
+pub use sessions::shutdown::LastWish;
 pub use sessions::tracking::TrackingFacts;
 pub use snapshot::{
     Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions, Unsupported,

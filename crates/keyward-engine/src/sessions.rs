@@ -3,13 +3,13 @@
 //! `session` is one client; `transaction`, `pubsub`, `tracking`, `monitor`, `replicas` and
 //! `pause` what it may ask for; `courier` brings messages to others, `stream` makes bytes of
 //! effects (`log_cover` has which databases the append-only file is about), of which `replication` and its `backlog` make what replicas follow; `primary` is the server
-//! that this one follows. `stats`, `slowlog` and `latency` are what is measured.
+//! that this one follows, `synced` how far its stream is in the append-only file. `stats`, `slowlog` and `latency` are what is measured.
 //! Not here: sockets and buffers (`keyward-server`), the commands (`commands`).
 
 pub(crate) mod backlog;
 pub(crate) mod courier;
-pub(crate) mod ending;
 pub(crate) mod failover;
+pub(crate) mod failures;
 pub(crate) mod latency;
 pub(crate) mod log_cover;
 pub(crate) mod monitor;
@@ -20,8 +20,10 @@ pub(crate) mod refusals;
 pub(crate) mod replicas;
 pub(crate) mod replication;
 pub(crate) mod session;
+pub(crate) mod shutdown;
 pub(crate) mod slowlog;
 pub(crate) mod stats;
 pub(crate) mod stream;
+pub(crate) mod synced;
 pub(crate) mod tracking;
 pub(crate) mod transaction;

@@ -1,4 +1,4 @@
-//! What the engine holds, as Redis's files and payloads hold it.
+//! What the engine holds, as Redis's files (RDB) and payloads (DUMP) hold it.
 //!
 //! Owns the whole of an engine written (`save`) and read (`load`). Sinks and sources are
 //! the host's: nothing here knows of files.

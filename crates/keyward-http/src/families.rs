@@ -100,6 +100,7 @@ families! {
     SchemaChanging, "keyward_schema_changing", Gauge, &[], "Whether a schema is on its way into force.";
     LargeEndsPending, "keyward_large_ends_pending", Gauge, &[], "Large ends that are removed in steps and are not over.";
     LargeEnds, "keyward_large_ends_total", Counter, &[], "Large ends that have begun.";
+    FollowUpsFailed, "keyward_follow_ups_failed_total", Counter, &[], "Follow-ups that failed where no command could be refused for it: what a row that ended by itself should have left elsewhere is missing. The log names them.";
     KeyspaceBytes, "keyward_keyspace_memory_bytes", Gauge, KEYSPACE, "Bytes of all keys of a keyspace.";
     KeyspaceBytesMax, "keyward_keyspace_memory_limit_bytes", Gauge, KEYSPACE, "What they may take (max_memory), where that is limited.";
     KeyspaceKeys, "keyward_keyspace_keys", Gauge, KEYSPACE, "Keys of a keyspace.";
@@ -154,6 +155,7 @@ pattern_figures! {
     Told, "keyward_pattern_changefeed_entries_total", Counter, 1.0, "Entries of the changefeed that told of its keys, on their way to PostgreSQL.";
     Stored, "keyward_pattern_stored_rows_total", Counter, 1.0, "Rows of its keys that keyward sync has stored in PostgreSQL, as it reports.";
     DeadLetters, "keyward_pattern_dead_letters_total", Counter, 1.0, "Items that PostgreSQL refused, which are in keyward_dead_letters.";
+    ClocksApartMs, "keyward_pattern_clocks_apart_seconds", Gauge, 1000.0, "How far the clocks of the server and of PostgreSQL are apart where retain deletes nothing for that; else 0.";
     Waiting, "keyward_pattern_changefeed_waiting_entries", Gauge, 1.0, "Entries that wait there to be stored, of the changefeed's own pattern.";
     LagMs, "keyward_pattern_changefeed_lag_seconds", Gauge, 1000.0, "How long the first of them has waited.";
 }

@@ -176,6 +176,7 @@ fn own(out: &mut Exposition, info: &Info<'_>, reading: &Reading) {
     one(out, Id::SchemaChanging, info.number("schema_changing"));
     one(out, Id::LargeEndsPending, info.number("large_ends_pending"));
     one(out, Id::LargeEnds, info.number("large_ends"));
+    one(out, Id::FollowUpsFailed, info.number("follow_ups_failed"));
 }
 
 fn latencies(out: &mut Exposition, reading: &Reading) {

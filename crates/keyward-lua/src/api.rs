@@ -129,7 +129,7 @@ fn run_command(stack: Stack, runtime: &mut Runtime) -> Result<Answer, Raised> {
     Ok(if reply.first() == Some(&b'-') { Answer::Error } else { Answer::Value })
 }
 
-/// Moves the arguments from the stack to the command; answers what is wrong with them.
+/// Moves the arguments from the stack to the command; returns what is wrong with them.
 fn take_command(stack: Stack, runtime: &mut Runtime) -> Result<(), &'static str> {
     let Runtime { command, scratch, .. } = runtime;
     command.clear();

@@ -119,7 +119,7 @@ impl Libraries {
         Err(refusal)
     }
 
-    /// Removes a library; answers whether there was one.
+    /// Removes a library; returns whether there was one.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let Some(library) = self.by_name.remove(name) else { return false };
         self.owners.retain(|_, owner| owner != name);

@@ -101,7 +101,7 @@ impl Pair {
         }
     }
 
-    /// The same script on both; answers ours and Redis's answer.
+    /// The same script on both; returns ours and Redis's answer.
     fn both(&mut self, script: &[u8], arguments: &[&[u8]]) -> (String, String) {
         let mut command: Vec<&[u8]> = vec![b"EVAL", script, b"0"];
         command.extend(arguments);

@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Packs a text, expects it back, and answers how many bytes it took.
+    /// Packs a text, expects it back, and returns how many bytes it took.
     fn packed_bytes(text: &[u8], words: &mut Words) -> usize {
         let mut packed = Vec::new();
         pack(text, &[b"-1001649127710"], words, &mut packed);

@@ -131,7 +131,7 @@ impl Packer {
         Ok(packed.left().is_empty())
     }
 
-    /// Takes JSON apart; answers the number of its skeleton if that is a word.
+    /// Takes JSON apart; returns the number of its skeleton if that is a word.
     fn hold_skeleton(&mut self, text: &[u8]) -> Option<u32> {
         let shape = shape_of_json(&self.content)?;
         let (words, parts) = (&self.words, &mut self.parts);
@@ -324,7 +324,7 @@ impl Packer {
         self.named = named;
     }
 
-    /// Frees about `budget` words; answers how many. This is not to be used any more.
+    /// Frees about `budget` words; returns how many. This is not to be used any more.
     pub fn shed(&mut self, budget: usize) -> usize {
         self.words.shed(budget)
     }

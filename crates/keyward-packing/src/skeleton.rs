@@ -162,7 +162,7 @@ impl Taking<'_> {
         }
     }
 
-    /// Passes over a string; answers where its content is.
+    /// Passes over a string; returns where its content is.
     fn string(&mut self) -> Option<Range<usize>> {
         self.next_is(b'"').then_some(())?;
         let start = self.at;

@@ -167,7 +167,7 @@ impl Words {
         }
     }
 
-    /// Frees about `budget` words, or tables that find them; answers how many. The words
+    /// Frees about `budget` words, or tables that find them; returns how many. The words
     /// are not to be used any more.
     pub(crate) fn shed(&mut self, budget: usize) -> usize {
         let mut shed = self.numbers.shed(budget);

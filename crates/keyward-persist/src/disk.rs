@@ -46,7 +46,7 @@ pub trait Disk: Debug + Send + Sync {
 
 /// A file open for writing. One thread may write while another syncs.
 pub trait DiskFile: Debug + Send + Sync {
-    /// Writes some of these bytes at the end; answers how many.
+    /// Writes some of these bytes at the end; returns how many.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Makes everything written before the call safe.

@@ -141,7 +141,7 @@ fn number(score: f64) -> Result<f64, Damage> {
     if score.is_nan() { Err("a score that is no number") } else { Ok(score) }
 }
 
-/// Reads a list of packed parts; answers whether it is empty.
+/// Reads a list of packed parts; returns whether it is empty.
 fn quicklist<R: BufRead>(
     input: &mut Input<R>,
     kind: u8,
@@ -168,7 +168,7 @@ fn quicklist<R: BufRead>(
     Ok(visited == 0)
 }
 
-/// Reads a packed value; answers how many elements it has.
+/// Reads a packed value; returns how many elements it has.
 fn packed(bytes: &[u8], kind: u8, build: &mut impl Build) -> Result<usize, Damage> {
     match kind {
         kind::LIST_ZIPLIST => elements(ziplist::Reader::new(bytes)?, build),
@@ -232,7 +232,7 @@ fn scored<'a>(
     })
 }
 
-/// Calls `visit` with every two elements; answers how many pairs there are.
+/// Calls `visit` with every two elements; returns how many pairs there are.
 fn pairs<'a>(
     mut elements: impl Iterator<Item = Result<Element<'a>, Damage>>,
     mut visit: impl FnMut(Element<'a>, Element<'a>) -> Result<(), Damage>,

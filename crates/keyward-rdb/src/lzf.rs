@@ -18,7 +18,7 @@ const MATCH_LONG: usize = 9;
 const TABLE_BITS_MIN: u32 = 8;
 const TABLE_BITS_MAX: u32 = 14;
 
-/// Appends the compressed form, if it has at most `bytes_max` bytes; answers whether
+/// Appends the compressed form, if it has at most `bytes_max` bytes; returns whether
 /// it has. Otherwise `out` is as it was.
 pub(crate) fn compress(input: &[u8], bytes_max: usize, out: &mut Vec<u8>) -> bool {
     let start = out.len();

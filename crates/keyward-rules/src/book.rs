@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::derived::Links;
 use crate::fit::at_once;
 use crate::naming::values_of;
-use crate::observing::{self, Suspension};
 use crate::shown::Secrets;
+use crate::suspended::{observing, suspend};
 use crate::view::RowType;
 
 /// What a schema demands of commands and of their effects.
@@ -40,6 +40,14 @@ pub struct RuleBook {
     suspension: Option<Suspension>,
     /// Nothing is refused: it only tells what would be.
     is_hypothetical: bool,
+}
+
+/// What is suspended of a schema.
+#[derive(Debug)]
+pub(crate) struct Suspension {
+    pub(crate) observes: Vec<bool>,
+    pub(crate) is_suspended: Vec<bool>,
+    pub(crate) declared: Box<RuleBook>,
 }
 
 /// What overrules the modes of a schema. Atomic, so that it can be set while another thread
@@ -191,6 +199,11 @@ impl RuleBook {
         RuleBook::overruled(schema, &[])
     }
 
+    /// Whether the schema itself says of some of its keys that they only observe.
+    pub fn is_told_to_observe(&self) -> bool {
+        observing(self.declared(), &[]).contains(&true)
+    }
+
     /// The book of a schema as if nothing in it observed.
     pub fn carried_out(schema: Schema) -> RuleBook {
         RuleBook::compiled(schema)
@@ -199,9 +212,9 @@ impl RuleBook {
     /// The book of a schema whose modes are overruled, for each keyspace of
     /// [`Schema::keyspaces`].
     pub fn overruled(schema: Schema, modes: &[Option<Mode>]) -> RuleBook {
-        let observes = observing::observing(&schema, modes);
+        let observes = observing(&schema, modes);
         let mut book = if observes.contains(&true) {
-            let (left, is_suspended) = observing::suspend(&schema, modes, &observes);
+            let (left, is_suspended) = suspend(&schema, modes, &observes);
             let mut declared = RuleBook::compiled(schema);
             declared.is_hypothetical = true;
             let mut book = RuleBook::compiled(left);

@@ -27,6 +27,7 @@ use keyward_schema::{
     Binding, Derived, Finds, Key, KeyId, Lifetime, Placeholder, RankBy, Relation, Schema, relate,
 };
 
+pub use agreement::Contradicted;
 pub use entries::{Entry, Holds};
 pub use sources::ToldBy;
 

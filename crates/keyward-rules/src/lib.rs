@@ -38,6 +38,7 @@ mod reason;
 mod refusal;
 mod shown;
 mod survey;
+mod suspended;
 mod term;
 mod verdict;
 mod view;
@@ -48,7 +49,7 @@ pub use after::{Cause, Consequences, Deferred, LargeEnd, Leavers, Objection};
 pub use arguments::extent;
 pub use book::{FeedMarks, RuleBook, Traits};
 pub use change::{Change, End, Part, What};
-pub use derived::{Entry, Holds, ToldBy};
+pub use derived::{Contradicted, Entry, Holds, ToldBy};
 pub use entry::EntryFields;
 pub use forms::{Form, Forms};
 pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
@@ -58,7 +59,8 @@ pub use reason::{ByReason, Reason};
 pub use refusal::Refusal;
 pub use shown::{Books, REDACTED, Sender};
 pub use survey::{
-    Conclusion, Excess, FOLLOWERS_LOOKED_AT, Faults, Findings, Ground, Report, Survey, Weight,
+    CONTRADICTIONS_KEPT, Conclusion, Excess, FOLLOWERS_LOOKED_AT, Faults, Findings, Ground, Report,
+    Survey, Weight,
 };
 pub use verdict::{Judged, Substitute, Verdict};
 pub use view::{Blind, Element, NotYet, Row, RowType, View};

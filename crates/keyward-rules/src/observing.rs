@@ -1,6 +1,6 @@
 //! Observing: what a schema says is counted, and nothing of it is done.
 //!
-//! Owns what is left of a schema where some of its keys observe (`mode = "observe"`, or what
+//! Owns what a book says where some of its keys observe (`mode = "observe"`, or what
 //! overrules it). An observing key has no lifetime, no bounds and no tie to another key; a tie
 //! is kept only if neither of its two keys observes. Where a keyspace observes, its `max_memory`
 //! and `persist` are suspended too: the server's own settings hold.
@@ -10,17 +10,18 @@
 //! that out.
 //! Invariants: which keys observe is fixed when the book is made, because storage depends on
 //! it: another mode is another book. Patterns, types and shapes are the same in both.
-//! Not here: counting (the host).
+//! Not here: what is left of the schema (`suspended`), counting (the host).
 
 use crate::after::{Cause, Consequences, Deferred, Objection};
-use crate::book::RuleBook;
+use crate::book::{RuleBook, Suspension};
 use crate::change::Change;
 use crate::reason::Reason;
 use crate::refusal::Refusal;
+use crate::suspended::{keyspace_observes, observing};
 use crate::verdict::Judged;
 use crate::view::View;
 use keyward_resp::{ArgBuf, Args};
-use keyward_schema::{Bounds, KeyId, Lifetime, Mode, Persist, Schema, Unknown};
+use keyward_schema::{Derived, KeyId, Mode, Schema, Unknown};
 
 /// What a schema would have done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,60 +43,6 @@ impl Deed {
             _ => Deed::Removed,
         }
     }
-}
-
-/// Whether the keyspace at this place observes as a whole.
-fn keyspace_observes(schema: &Schema, modes: &[Option<Mode>], keyspace: usize) -> bool {
-    let overruled = modes.get(keyspace).copied().flatten();
-    overruled.unwrap_or(schema.keyspace_at(keyspace).mode) == Mode::Observe
-}
-
-/// By the index of the key, whether it observes.
-pub(crate) fn observing(schema: &Schema, modes: &[Option<Mode>]) -> Vec<bool> {
-    let observes = |id: KeyId| {
-        let key = schema.key(id);
-        let overruled = modes.get(key.keyspace).copied().flatten();
-        match overruled.or(key.mode) {
-            Some(mode) => mode == Mode::Observe,
-            None => keyspace_observes(schema, modes, key.keyspace),
-        }
-    };
-    schema.ids().map(observes).collect()
-}
-
-/// What is left of a schema, and by the index of the key whether something of it is suspended.
-pub(crate) fn suspend(
-    schema: &Schema,
-    modes: &[Option<Mode>],
-    observes: &[bool],
-) -> (Schema, Vec<bool>) {
-    let mut left = schema.clone();
-    let mut is_suspended = observes.to_vec();
-    for (index, key) in left.keys.iter_mut().enumerate() {
-        is_suspended[index] |= key.ties().any(|other| observes[other.index()]);
-        if is_suspended[index] {
-            key.lifetime = Lifetime::Free;
-            key.derived = None;
-            key.sink = None;
-        }
-        if observes[index] {
-            key.bounds = Bounds::default();
-        }
-    }
-    let count = schema.keyspaces().count();
-    let all: Vec<bool> = (0..count).map(|place| keyspace_observes(schema, modes, place)).collect();
-    for (part, _) in left.parts.iter_mut().zip(&all).filter(|(_, observes)| **observes) {
-        part.keyspace.max_memory = None;
-    }
-    if all.contains(&true) {
-        // It is equal in all keyspaces of a database.
-        left.keyspace.persist = Persist::Aof;
-        left.keyspace.persist_said = None;
-    }
-    if left.parts.is_empty() && all.contains(&true) {
-        left.keyspace.max_memory = None;
-    }
-    (left, is_suspended)
 }
 
 impl RuleBook {
@@ -142,6 +89,16 @@ impl RuleBook {
     /// something of the table is suspended, the declared book.
     pub fn judging(&self, table: KeyId) -> &RuleBook {
         if self.is_suspended(table) { self.declared_book() } else { self }
+    }
+
+    /// The book that the rows of a table are compared with their sources by, where nobody keeps
+    /// them as these demand: the table is derived, and that is suspended.
+    pub(crate) fn compared_by(&self, table: KeyId) -> Option<&RuleBook> {
+        let declared = self.judging(table);
+        let follows =
+            || matches!(declared.schema().key(table).derived, Some(Derived::Follows { .. }));
+        let is_derived = || declared.traits(table).is_computed || follows();
+        (declared.is_hypothetical() && is_derived()).then_some(declared)
     }
 
     /// The schema as it is declared, with what is suspended.
@@ -209,12 +166,4 @@ impl RuleBook {
         would.deferred.retain(|deferred| is_meant(Some(deferred.table())));
         would
     }
-}
-
-/// What is suspended of a schema.
-#[derive(Debug)]
-pub(crate) struct Suspension {
-    pub(crate) observes: Vec<bool>,
-    pub(crate) is_suspended: Vec<bool>,
-    pub(crate) declared: Box<RuleBook>,
 }

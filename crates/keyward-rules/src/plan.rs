@@ -35,7 +35,11 @@ pub enum DifferenceKind {
     /// Only the new schema has the pattern.
     Added,
     /// Only the old schema has the pattern.
-    Removed,
+    Removed {
+        /// Whether writes to its keys, or some of them, are refused from then on: no other
+        /// pattern takes them, and `unknown` is `reject`.
+        refuses_writers: bool,
+    },
     /// Both have it, and say this differently.
     Changed {
         /// What is spoken of.
@@ -53,7 +57,10 @@ impl Difference {
         let subject = self.pattern.as_deref().unwrap_or("the keyspace");
         match &self.kind {
             DifferenceKind::Added => format!("{subject}: is new"),
-            DifferenceKind::Removed => format!("{subject}: is gone"),
+            DifferenceKind::Removed { refuses_writers: false } => format!("{subject}: is gone"),
+            DifferenceKind::Removed { refuses_writers: true } => {
+                format!("{subject}: is gone; who writes its keys is refused (unknown = \"reject\")")
+            }
             DifferenceKind::Changed { about, before, after } => {
                 let list = |lines: &[String]| match lines {
                     [] => "nothing".to_owned(),
@@ -96,7 +103,9 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
                         DifferenceKind::Changed { about, .. } => {
                             effect::of_change(about, (old, before), (new, id))
                         }
-                        DifferenceKind::Added | DifferenceKind::Removed => Effect::Compatible,
+                        DifferenceKind::Added | DifferenceKind::Removed { .. } => {
+                            Effect::Compatible
+                        }
                     };
                     Difference { pattern: Some(pattern.clone()), kind, effect, key: Some(id) }
                 });
@@ -113,7 +122,8 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
         let pattern = text(old, id);
         if !after.contains_key(&pattern) {
             let effect = effect::of_removal((old, id), new, &steps);
-            let kind = DifferenceKind::Removed;
+            let refuses_writers = effect::refuses_writers((old, id), new, &steps);
+            let kind = DifferenceKind::Removed { refuses_writers };
             differences.push(Difference { pattern: Some(pattern), kind, effect, key: None });
         }
     }
@@ -227,7 +237,7 @@ fn keyspace_differences(
     let difference = |kind| {
         let effect = match &kind {
             DifferenceKind::Changed { about, .. } => effect::of_keyspace(about, old, new),
-            DifferenceKind::Added | DifferenceKind::Removed => Effect::Compatible,
+            DifferenceKind::Added | DifferenceKind::Removed { .. } => Effect::Compatible,
         };
         Difference { pattern: name.map(str::to_owned), kind, effect, key: None }
     };

@@ -2,7 +2,7 @@
 //!
 //! Rows come from a snapshot, or were there before the schema. Owns the decision
 //! what becomes of them:
-//! - a row that does not fit is kept and counted; its next write must conform. So
+//! - a row that does not fit is kept and counted; what is written to it must conform. So
 //!   is one that lives longer than it may;
 //! - a deadline that the schema demands and the row lacks begins now, one that it
 //!   forbids goes; a row ends whose own time is over, or that lives with a key
@@ -17,6 +17,9 @@
 //! derived row, nor do members leave that follow a key which is not there. What derived rows lack
 //! comes to them, and where writes are refused a row that lives with another one which reads
 //! have renewed does so too. Everything else about them is a misfit.
+//!
+//! Where derived rows are only observed, each entry is compared with its source by itself: what a
+//! source does not demand stays, and the row does not fit.
 //!
 //! What came from a row whose time is over is none of this: it goes with that row, when its end
 //! is carried out, and is only counted.
@@ -40,7 +43,7 @@ mod scope;
 mod standing;
 
 pub use conclude::Conclusion;
-pub use standing::FOLLOWERS_LOOKED_AT;
+pub use standing::{CONTRADICTIONS_KEPT, FOLLOWERS_LOOKED_AT};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -120,7 +123,7 @@ pub struct Report {
     /// The rows that are kept as they are, though something is wrong with them.
     pub faults: BTreeMap<Vec<u8>, Faults>,
     /// What they hold that their sources do not demand, or lack, of those that are derived: the
-    /// elements of each.
+    /// elements of each, or [`CONTRADICTIONS_KEPT`] and one of them.
     pub contradictions: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     /// Some of those in words, with what was found, which may be a secret.
     pub problems: Vec<Refusal>,
@@ -313,7 +316,7 @@ impl Survey {
         self.met.iter().map(|met| met.weight).collect()
     }
 
-    /// Meets a row on the way through all of them; answers its table.
+    /// Meets a row on the way through all of them; returns its table.
     ///
     /// # Errors
     /// If the host has to fetch another row first.
@@ -388,7 +391,9 @@ impl Survey {
             true => concern.judges || concern.doubts,
             false => {
                 concern.judges
-                    && (traits.leader.is_some() || !book.is_settled(view, table, key, row)?)
+                    && (traits.leader.is_some()
+                        || book.compared_by(table).is_some()
+                        || !book.is_settled(view, table, key, row)?)
             }
         };
         let demands = || {

@@ -145,7 +145,7 @@ pub trait Row {
     fn each(&self, visit: &mut dyn FnMut(Element<'_>));
 
     /// Visits some elements of a collection, from a cursor on that is zero at first;
-    /// answers the next one, zero at the end. What is there throughout is visited at
+    /// returns the next one, zero at the end. What is there throughout is visited at
     /// least once.
     fn each_some(&self, _cursor: u64, visit: &mut dyn FnMut(Element<'_>)) -> u64 {
         self.each(visit);

@@ -6,8 +6,8 @@
 
 use keyward_schema::escape;
 use keyward_schema::{
-    Content, DataType, Key, KeyId, Lifetime, Misfit, MissReason, Object, Shape, Span, Type,
-    near_miss, size_in_words,
+    Content, DataType, Key, KeyId, Lifetime, Misfit, MissReason, Object, Shape, SinkKind, Span,
+    Type, near_miss, size_in_words,
 };
 
 use crate::book::RuleBook;
@@ -82,6 +82,17 @@ impl RuleBook {
         let traits = self.traits(table);
         let is_judged = self.is_enforced(table) && !traits.is_computed;
         (is_judged && !traits.takes(found)).then(|| self.refuse_type(table, key, found))
+    }
+
+    /// Why a row cannot come from another database to a key of a table; `None` if it can. Items
+    /// that are appended to a table are told when they are pushed, and these may have been.
+    pub fn refuse_from_elsewhere(&self, table: KeyId, key: &[u8]) -> Option<Refusal> {
+        let sink = self.schema().key(table).sink.as_ref();
+        let is_appended = sink.is_some_and(|sink| sink.kind == SinkKind::Append);
+        let problem =
+            "is appended to a table: items are pushed to it, not brought from another database";
+        (is_appended && self.is_enforced(table))
+            .then(|| self.refuse(table, key, Reason::Sink, problem))
     }
 
     /// A row would become another type than the declared one.

@@ -259,7 +259,10 @@ impl Alert {
             true => format!(" over {}", self.over.in_words()),
             false => String::new(),
         };
-        let say = self.say.as_ref().map_or(String::new(), |say| format!(": {say}"));
+        let say = self.say.as_ref().map_or(String::new(), |say| {
+            // Who puts it into a sentence ends that.
+            format!(": {}", say.trim_end_matches('.'))
+        });
         format!(
             "{} if {} {}{over}, for {}{say}",
             self.severity.name(),

@@ -77,6 +77,7 @@ pub(crate) mod subject_type;
 pub(crate) mod syntax;
 pub(crate) mod table_twice;
 pub(crate) mod template_kinds;
+mod tied;
 pub(crate) mod too_large;
 pub(crate) mod too_many;
 pub(crate) mod unbound_placeholder;
@@ -88,15 +89,18 @@ pub(crate) mod unreachable_pattern;
 pub(crate) mod unreadable_word;
 pub(crate) mod unused_allowance;
 pub(crate) mod value_misfit;
+mod warnings;
 pub(crate) mod wrong_value;
 
-pub(crate) use allowance::{Keyspaced, Warnings, read_allowances};
+pub(crate) use allowance::read_allowances;
 pub use shared_db::{MAX_SHARING, check_together, conflicts};
+pub(crate) use warnings::Keyspaced;
 
 use crate::diagnostic::{Report, Rule};
 use crate::nearest::nearest;
 use crate::read::KeyDraft;
 use crate::schema::Key;
+use warnings::Warnings;
 
 /// Every rule, by code.
 pub static RULES: &[&Rule] = &[
@@ -222,7 +226,7 @@ pub(crate) fn check_whole(
     lifetime_cycle::check(keys, report);
     table_twice::check(keys, report);
 
-    let mut warnings = Warnings::new(keyspaces, drafts, report);
+    let mut warnings = Warnings::new(keyspaces, drafts, allowance::allowed_by, report);
     foreign_placeholder::check(drafts, &mut warnings);
     secret_in_placeholder::check(drafts, keys, &mut warnings);
     money_as_float::check(drafts, &mut warnings);
@@ -232,15 +236,6 @@ pub(crate) fn check_whole(
     observed_tie::check(keyspaces, keys, &mut warnings);
     foreign_tie::check(keyspaces, keys, &mut warnings);
     warnings.finish();
-}
-
-/// The keys that are tied to others, by their index, each with one of those.
-fn tied(keys: &[Option<Key>]) -> impl Iterator<Item = (usize, &Key, &Key)> {
-    let known = keys.iter().enumerate().filter_map(|(index, key)| Some((index, key.as_ref()?)));
-    known.flat_map(|(index, key)| {
-        let others = key.ties().filter_map(|other| keys.get(other.index())?.as_ref());
-        others.map(move |other| (index, key, other))
-    })
 }
 
 #[cfg(test)]

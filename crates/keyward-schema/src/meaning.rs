@@ -1,17 +1,21 @@
 //! What a schema's text says, without what is said to people alone.
 //!
 //! Owns a normal form of such a text: two texts with the same one mean the same to a server.
-//! Comments, white space and how values are written are not in it, nor `doc` and `owner` of the
-//! keyspace, of keys and of functions, and notes. Whatever else differs counts as another meaning,
-//! be it that it has none.
+//! Comments, white space, how texts and numbers are written and the order of settings are not in it,
+//! nor what is said of the keyspace, of keys and of functions to people, to `keyward check` or to who
+//! looks at figures ([`NO_ROWS`]), and notes. Lifetimes are in it in milliseconds, and the database
+//! and `persist` only if they are not the usual ones. Whatever else differs counts as another
+//! meaning, be it that it has none.
 //! Not here: how two schemas differ (`keyward-rules`).
 
 use toml::de::{DeTable, DeValue};
 
 use crate::read::table::{Entry, Value, entries};
+use crate::units::Duration;
 
-/// What is said to people alone.
-const FOR_PEOPLE: [&str; 2] = ["doc", "owner"];
+/// Settings of which nothing follows for rows.
+const NO_ROWS: [&str; 9] =
+    ["alert", "allow", "doc", "example", "expect", "group", "owner", "readers", "writers"];
 
 /// Whether two texts of schemas mean the same.
 pub fn means_the_same(one: &str, other: &str) -> bool {
@@ -44,9 +48,21 @@ fn form(text: &str) -> Option<String> {
 fn push_settings(heading: &str, table: &DeTable<'_>, form: &mut String) {
     form.push_str(heading);
     form.push('{');
-    let is_meant = |entry: &Entry<'_>| !FOR_PEOPLE.contains(&entry.name);
-    for Entry { name, value, .. } in entries(table).into_iter().filter(is_meant) {
-        push(&format!("{name:?}"), value, form);
+    let is_meant = |entry: &Entry<'_>| !NO_ROWS.contains(&entry.name);
+    let mut settings: Vec<Entry<'_>> = entries(table).into_iter().filter(is_meant).collect();
+    settings.sort_by_key(|setting| setting.name);
+    for Entry { name, value, .. } in settings {
+        match (heading, name, value.get_ref()) {
+            ("keyspace", "db", DeValue::Integer(number)) if number.as_str() == "0" => {}
+            ("keyspace", "persist", DeValue::String(text)) if text == "aof" => {}
+            (_, "ttl", DeValue::String(text)) => {
+                form.push_str(&match Duration::parse(text) {
+                    Some(lifetime) => format!("ttl={}ms;", lifetime.as_ms()),
+                    None => format!("ttl={text:?};"),
+                });
+            }
+            _ => push(&format!("{name:?}"), value, form),
+        }
     }
     form.push('}');
 }
@@ -99,6 +115,10 @@ mod tests {
             ("name = \"shop\"", "name='shop' # ours"),
             ("name = \"shop\"", "name = \"shop\"\ndoc = \"A shop.\"\nowner = \"team\""),
             ("ttl = \"1h\"", "doc = \"A user.\"\nowner = \"us\"\nttl = \"1h\""),
+            ("ttl = \"1h\"", "group = \"g\"\nexample = \"user:1\"\nexpect = \"1k\"\nttl = \"60m\""),
+            ("ttl = \"1h\"", "readers = [\"r\"]\nallow = [\"KW0310: x\"]\nttl = \"3600s\""),
+            ("type = \"hash\"\nttl = \"1h\"", "ttl = \"1h\"\ntype = \"hash\""),
+            ("name = \"shop\"", "persist = \"aof\"\ndb = 0\nname = \"shop\""),
             ("[keyspace]", "[[note]]\ntitle = \"t\"\ntext = \"x\"\n[keyspace]"),
             (
                 "fields = { doc = \"str\", owner = \"str\" }",
@@ -115,6 +135,9 @@ mod tests {
     fn whatever_else_differs_is_another_meaning() {
         for (from, to) in [
             ("\"1h\"", "\"2h\""),
+            ("\"1h\"", "\"none\""),
+            ("name = \"shop\"", "name = \"shop\"\ndb = 1"),
+            ("name = \"shop\"", "name = \"shop\"\npersist = \"rdb\""),
             ("doc = \"str\"", "doc = \"int\""),
             ("doc = \"str\", ", ""),
             ("owner = \"str\"", "owner = \"str\", more = \"str\""),

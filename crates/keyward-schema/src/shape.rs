@@ -44,6 +44,8 @@ pub struct Shape {
     pub secret: bool,
     /// Whether it is masked on pages and in reports.
     pub personal: bool,
+    /// Whether it is declared as bytes, of which nobody is to make a text; any may stand in either.
+    pub bytes: bool,
 }
 
 /// The type of a value.
@@ -163,7 +165,8 @@ impl Shape {
 
     /// A shape of this type without limits.
     pub fn of(ty: Type) -> Shape {
-        Shape { ty, nullable: false, limits: Limits::default(), secret: false, personal: false }
+        let limits = Limits::default();
+        Shape { ty, nullable: false, limits, secret: false, personal: false, bytes: false }
     }
 
     /// The object within, if it is one.

@@ -193,6 +193,11 @@ impl Source {
         self.position(span.start).line
     }
 
+    /// The name of the file that a span lies in.
+    pub fn file(&self, span: Span) -> &str {
+        &self.locate(span).0.name
+    }
+
     /// The file and the line a span begins on: `shop/keyward.toml:7`.
     pub fn place(&self, span: Span) -> String {
         format!("{}:{}", self.locate(span).0.name, self.line(span))

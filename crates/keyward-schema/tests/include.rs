@@ -86,8 +86,8 @@ fn keys_functions_and_notes_of_an_included_file_belong_to_the_schema() {
     assert_eq!(&*schema.functions[0].name, "end");
     assert_eq!(&*schema.notes[0].title, "Sessions");
     assert_eq!(schema.source.place(schema.keys[0].at), "shop/keyward.toml:4");
-    assert_eq!(schema.source.place(schema.keys[1].at), "shop/../library/sess.toml:1");
-    assert_eq!(schema.source.place(schema.keys[1].lifetime_at), "shop/../library/sess.toml:3");
+    assert_eq!(schema.source.place(schema.keys[1].at), "library/sess.toml:1");
+    assert_eq!(schema.source.place(schema.keys[1].lifetime_at), "library/sess.toml:3");
     assert_eq!(schema.source.slice(schema.keys[1].at), "'sess:{id}'");
 }
 
@@ -167,7 +167,7 @@ fn a_circle_is_told_with_its_files() {
             ("b/b.toml", "include = ['../c.toml']"),
             ("c.toml", "include = ['b/b.toml']"),
         ],
-        &["b/../c.toml:1 KW0014 b/b.toml includes itself: b/b.toml → b/../c.toml → b/b.toml"],
+        &["c.toml:1 KW0014 b/b.toml includes itself: b/b.toml → c.toml → b/b.toml"],
     );
     told(
         &[("a.toml", &format!("include = ['a.toml']\n{START}[key.a]\ntype = 'hash'\n"))],
@@ -280,7 +280,9 @@ fn a_text_that_is_no_file_includes_nothing() {
     let checked = check("wire.toml", text.as_bytes());
     assert_eq!(
         findings(&checked),
-        ["wire.toml:1 KW0013 a schema that does not come from a file includes nothing"]
+        [
+            "wire.toml:1 KW0013 a schema that does not come from a file includes nothing; send what `keyward flatten FILE` writes"
+        ]
     );
 }
 
@@ -396,4 +398,49 @@ fn a_finding_tells_the_value_of_a_variable_and_which_include_gave_it() {
         .map(|label| format!("{} {}", checked.source.place(label.span), label.text))
         .collect();
     assert_eq!(told, ["a.toml:2 `q` is `a\"b` by this", "a.toml:3 `q` is `soon` by this"]);
+}
+
+#[test]
+fn a_key_is_not_said_to_be_missing_from_a_file_that_cannot_be_read() {
+    let shop = format!(
+        "include = ['gone.toml']\n{START}[key.'user:{{id:uint}}']\namend = true\nttl = '1h'\n"
+    );
+    told(&[("shop.toml", &shop)], &["shop.toml:1 KW0013 cannot read gone.toml: no such file"]);
+}
+
+#[test]
+fn a_file_is_named_without_folders_that_its_path_leaves_again() {
+    let shop = format!("include = ['../shop/gone.toml']\n{START}[key.a]\ntype = 'hash'\n");
+    told(
+        &[("team2/shop.toml", &shop)],
+        &["team2/shop.toml:1 KW0013 cannot read shop/gone.toml: no such file"],
+    );
+}
+
+#[test]
+fn no_other_name_is_offered_for_keys_of_an_included_file() {
+    let shop = format!("include = ['lib.toml']\n{START}[key.'page:{{path}}']\ntype = 'hash'\n");
+    let checked = read(&[("shop.toml", &shop), ("lib.toml", "[key.'page:{id}']\ntype = 'hash'\n")]);
+    let help = checked.diagnostics.iter().find_map(|found| found.help.as_deref());
+    let help = help.expect("a help");
+    assert!(help.contains("narrower") && !help.contains("yours to name"), "{help}");
+}
+
+#[test]
+fn two_included_files_that_claim_the_same_keys_are_told_once() {
+    let lib = "[key.'job:{id}']\ntype = 'hash'\n[key.'work:{id}']\ntype = 'hash'\n[key.'jobs']\ntype = 'hash'\n";
+    let with = |name: &str| format!("include = ['lib.toml']\n[keyspace]\nname = '{name}'\n");
+    let (one, two) = (with("one"), with("two"));
+    let mut files = [
+        read(&[("one.toml", &one), ("lib.toml", lib)]),
+        read(&[("two.toml", &two), ("lib.toml", lib)]),
+    ];
+    keyward_schema::check_together(&mut files);
+    let [found] = &files[1].diagnostics[..] else { panic!("{:?}", files[1].diagnostics) };
+    assert_eq!(
+        found.message,
+        "`job:{id}` accepts `job:42` as `job:{id}` of another file does (lib.toml:1), and 2 more \
+         patterns of the same two files likewise"
+    );
+    assert!(found.help.as_deref().is_some_and(|help| help.contains("prefix")), "{found:?}");
 }

@@ -23,6 +23,7 @@ pub mod expiry;
 pub mod gathering;
 pub(crate) mod heed;
 pub mod journal;
+mod leaving;
 pub mod loading;
 mod own_deadlines;
 pub mod pending;
@@ -51,13 +52,13 @@ use crate::values::random::Random;
 use crate::values::row::{NewValue, Row};
 use crate::values::value::{Collection, ObjectRef, Value};
 use changes::Changes;
-pub use ended::Ended;
-use ended::Leaving;
 pub use gathering::Gathering;
 use heed::Heeded;
 pub use heed::Surveyor;
 use journal::Journal;
 use keyward_commands::WireError;
+pub use leaving::Ended;
+use leaving::Leaving;
 pub use loading::OnConflict;
 use own_deadlines::OwnDeadlines;
 use pending::Pending;
@@ -312,7 +313,7 @@ impl Keyspace {
         Some(self.loosen(key, found))
     }
 
-    /// Makes the row that was found a loose one; answers where it is.
+    /// Makes the row that was found a loose one; returns where it is.
     #[inline(always)]
     fn loosen(&mut self, key: Key<'_>, found: Found) -> Spot {
         match found {
@@ -396,7 +397,7 @@ impl Keyspace {
         Some(self.row(key, spot))
     }
 
-    /// Marks the row that was found as used; answers the mark it had.
+    /// Marks the row that was found as used; returns the mark it had.
     #[inline(always)]
     fn touch(&mut self, key: Key<'_>, found: Found) -> u32 {
         let table = self.databases[key.db()].table_mut(key);
@@ -671,7 +672,7 @@ impl Keyspace {
         self.table(key).prefetch_bucket(key.hash);
     }
 
-    /// Hints that a key's row will be read soon; answers whether it may be packed.
+    /// Hints that a key's row will be read soon; returns whether it may be packed.
     #[inline(always)]
     pub fn prefetch_row(&self, key: Key<'_>) -> bool {
         self.table(key).prefetch_row(key.hash)

@@ -11,6 +11,7 @@ mod service;
 mod tls;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thiserror::Error;
 use tokio_postgres::config::SslMode;
@@ -23,6 +24,35 @@ use tls::{Mode, Tls};
 /// Where a server on this machine has its socket, on Debian and its kin.
 const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 
+/// How a session writes values, whatever the database or the role has as its default: as they are
+/// read here.
+const WRITING: &str = "SET DateStyle = 'ISO, YMD'; SET extra_float_digits = 1; \
+    SET bytea_output = 'hex'; SET standard_conforming_strings = on";
+/// Settings of an address that the library knows; others are read here.
+const SETTINGS: [&str; 19] = [
+    "user",
+    "password",
+    "dbname",
+    "options",
+    "application_name",
+    "sslmode",
+    "sslnegotiation",
+    "host",
+    "hostaddr",
+    "port",
+    "connect_timeout",
+    "tcp_user_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "target_session_attrs",
+    "channel_binding",
+    "load_balance_hosts",
+];
+/// How long the database may take to let a client in.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Why the database could not be used.
 #[derive(Debug, Error)]
 pub enum DatabaseError {
@@ -31,6 +61,9 @@ pub enum DatabaseError {
         "the address of the database cannot be read: it is written postgres://USER@HOST:PORT/NAME, or host=… user=… dbname=…"
     )]
     Address,
+    /// It has a setting that is not known here.
+    #[error("the address of the database has the setting {0}, which is not known here")]
+    Setting(String),
     /// Nobody could be connected to, or the connection was refused.
     #[error("cannot connect to the database: {0}")]
     Connection(String),
@@ -71,7 +104,7 @@ impl Database {
         let (address, mode) = address::take(&address, "sslmode");
         let (address, authority) = address::take(&address, "sslrootcert");
         let (address, password_file) = address::take(&address, "passfile");
-        let mut config: Config = address.parse().map_err(|_| DatabaseError::Address)?;
+        let mut config: Config = address.parse().map_err(|_| unreadable(&address))?;
         let mut service = Service::of(named).map_err(DatabaseError::Connection)?;
         let mode = match mode.or_else(|| service.take("sslmode")) {
             Some(mode) => (mode, "sslmode"),
@@ -113,7 +146,7 @@ impl Database {
             }
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(std::time::Duration::from_secs(10));
+            config.connect_timeout(Duration::from_secs(10));
         }
         config.application_name("keyward");
         Ok(Database { config, checks_name, authority_file, open_file })
@@ -125,6 +158,22 @@ impl Database {
     /// # Errors
     /// If the database cannot be reached or refuses.
     pub async fn connect(&self) -> Result<Client, DatabaseError> {
+        let failed = |error: tokio_postgres::Error| {
+            DatabaseError::Connection(in_one_sentence(&error) + &self.advice(&error))
+        };
+        let opened = tokio::time::timeout(PATIENCE, async {
+            let client = self.open().await?;
+            client.batch_execute(WRITING).await.map_err(failed)?;
+            Ok(client)
+        });
+        opened.await.unwrap_or_else(|_| {
+            let seconds = PATIENCE.as_secs();
+            let text = format!("it was reached, and has said nothing for {seconds} seconds");
+            Err(DatabaseError::Connection(text))
+        })
+    }
+
+    async fn open(&self) -> Result<Client, DatabaseError> {
         let failed = |error: tokio_postgres::Error| {
             DatabaseError::Connection(in_one_sentence(&error) + &self.advice(&error))
         };
@@ -165,6 +214,16 @@ impl Database {
             format!("; {file} is readable by others, so it is not used: chmod 600 it")
         });
         format!("{places}{open}")
+    }
+}
+
+/// Why an address cannot be read, if it is for a setting that is not known here; its value may be a
+/// password.
+fn unreadable(address: &str) -> DatabaseError {
+    let names = address::settings(address);
+    match names.into_iter().find(|name| !SETTINGS.contains(&name.as_str())) {
+        Some(name) => DatabaseError::Setting(name),
+        None => DatabaseError::Address,
     }
 }
 

@@ -93,7 +93,8 @@ pub(crate) fn indexes(sink: &Sink) -> Vec<Vec<usize>> {
     let mut indexes: Vec<Vec<usize>> = Vec::new();
     for (index, column) in sink.columns.iter().enumerate() {
         let is_asked_for = match column.from {
-            ColumnSource::Placeholder(_) => true,
+            // Partitions are found without one.
+            ColumnSource::Placeholder(_) => sink.partitioned_by() != Some(index),
             ColumnSource::Time => sink.retain.is_some() && sink.partitioned_by().is_none(),
             _ => false,
         };
@@ -112,9 +113,27 @@ fn create_index(sink: &Sink, columns: &[usize]) -> String {
 /// `transactions_user_id_idx`, as PostgreSQL would name it.
 pub(crate) fn index_name(sink: &Sink, columns: &[usize]) -> String {
     let columns: Vec<&str> = columns.iter().map(|index| &*sink.columns[*index].name).collect();
-    let mut named = format!("{}_{}", bare(&sink.table), columns.join("_"));
-    named.truncate(MAX_SQL_NAME_BYTES - "_idx".len());
-    named + "_idx"
+    let named = format!("{}_{}", bare(&sink.table), columns.join("_"));
+    shortened(&named, MAX_SQL_NAME_BYTES - "_idx".len()) + "_idx"
+}
+
+/// A name of at most so many bytes: of a longer one the beginning, and a number (FNV-1a) by which it
+/// differs from others that begin so.
+fn shortened(name: &str, most: usize) -> String {
+    if name.len() <= most {
+        return name.to_owned();
+    }
+    let mut mark: u32 = 0x811c_9dc5;
+    for byte in name.bytes() {
+        mark = (mark ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    // Names of tables and columns have letters of one byte.
+    format!("{}_{mark:08x}", &name[..most - 9])
+}
+
+/// A table's name as a text that PostgreSQL takes for a table.
+pub(crate) fn quoted(table: &str) -> String {
+    table.split('.').map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(".")
 }
 
 /// What a table is called without the schema of PostgreSQL that it is in.
@@ -151,8 +170,7 @@ pub fn create_partition(sink: &Sink, month: Month) -> String {
 /// `usage_monthly_2025_12`.
 pub fn partition_name(sink: &Sink, month: Month) -> String {
     let ending = month.to_string().replace('-', "_");
-    let mut table = bare(&sink.table).to_owned();
-    table.truncate(MAX_SQL_NAME_BYTES - ending.len() - 1);
+    let table = shortened(bare(&sink.table), MAX_SQL_NAME_BYTES - ending.len() - 1);
     match sink.table.rsplit_once('.') {
         Some((schema, _)) => format!("{schema}.{table}_{ending}"),
         None => format!("{table}_{ending}"),

@@ -17,8 +17,13 @@ use crate::source::{Source, SourceError};
 use crate::store::{Failure, rows};
 use crate::{ddl, sight, statement};
 
-/// How many items are looked at and taken together: few enough that nobody waits for it.
+/// How many items are read and taken together: few enough that nobody waits for it.
 const ITEMS_AT_ONCE: usize = 100;
+/// The most items of a list that its table is asked about together. All that it has of the list is
+/// looked through for that, so each time it is asked about twice as many as before.
+const ASKED_MAX: usize = 50_000;
+/// About the most bytes of them.
+const ASKED_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Takes items from an end of a list, if they are those.
 const TAKE: &[u8] = b"local first, last, pop = 0, #ARGV - 2, 'LPOP' \
@@ -98,48 +103,47 @@ impl Lists<'_> {
         let mut dropped = 0;
         let may_go = self.may_go(&outermost).await?;
         for ((name, _), _) in outermost.iter().zip(may_go).filter(|(_, may_go)| *may_go) {
+            let mut many = ITEMS_AT_ONCE;
             loop {
-                let taken = self.take(source, name, end).await?;
+                let (taken, looked_at) = self.take(source, name, end, many).await?;
                 dropped += taken as u64;
-                if taken < ITEMS_AT_ONCE {
+                if taken < looked_at || looked_at < ITEMS_AT_ONCE {
                     break;
                 }
+                many = (many * 2).min(ASKED_MAX);
             }
         }
         Ok(dropped)
     }
 
-    /// Takes what may go at an end of a list, some items at most.
-    async fn take(&self, source: &mut Source, name: &[u8], end: End) -> Result<usize, FollowError> {
-        let many = ITEMS_AT_ONCE as i64;
-        let [first, last] = if end == End::Head { [0, many - 1] } else { [-many, -1] };
-        let [first, last] = [first, last].map(|at| at.to_string());
-        let request = [b"LRANGE", name, first.as_bytes(), last.as_bytes()];
-        let reply = source.ask("LRANGE", &request)?;
-        let mut items: Vec<(&[u8], &[u8])> = reply
-            .as_elements()
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|item| Some((name, item.as_bytes()?)))
-            .collect();
-        if end == End::Tail {
-            items.reverse();
-        }
+    /// Takes what may go at an end of a list, so many items at most; how many that were, and how
+    /// many were looked at.
+    async fn take(
+        &self,
+        source: &mut Source,
+        name: &[u8],
+        end: End,
+        many: usize,
+    ) -> Result<(usize, usize), FollowError> {
+        let found = read_end(source, name, end, many)?;
+        let items: Vec<(&[u8], &[u8])> = found.iter().map(|item| (name, &item[..])).collect();
         let may_go = self.may_go(&items).await?;
-        items.truncate(may_go.iter().position(|may_go| !may_go).unwrap_or(items.len()));
-        if items.is_empty() {
-            return Ok(0);
+        let going = may_go.iter().position(|may_go| !may_go).unwrap_or(found.len());
+        let mut taken = 0;
+        for items in found[..going].chunks(ITEMS_AT_ONCE) {
+            let word: &[u8] = if end == End::Head { b"head" } else { b"tail" };
+            let mut request: Vec<&[u8]> = vec![b"EVAL", TAKE, b"1", name, word];
+            request.extend(items.iter().map(Vec::as_slice));
+            if end == End::Tail {
+                request[5..].reverse();
+            }
+            match source.ask("EVAL", &request)? {
+                Frame::Integer(0) => break,
+                Frame::Integer(count) => taken += usize::try_from(count).unwrap_or(0),
+                _ => return Err(SourceError::Protocol.into()),
+            }
         }
-        if end == End::Tail {
-            items.reverse();
-        }
-        let word: &[u8] = if end == End::Head { b"head" } else { b"tail" };
-        let mut request: Vec<&[u8]> = vec![b"EVAL", TAKE, b"1", name, word];
-        request.extend(items.iter().map(|(_, item)| *item));
-        match source.ask("EVAL", &request)? {
-            Frame::Integer(taken) => Ok(usize::try_from(taken).unwrap_or(0)),
-            _ => Err(SourceError::Protocol.into()),
-        }
+        Ok((taken, found.len()))
     }
 
     /// Which of these items are in the table, and were pushed long enough ago.
@@ -177,14 +181,46 @@ impl Lists<'_> {
                 // A value that no column takes: then the table does not have it either.
                 Failure::Refused(_) if items.len() == 1 => Ok(vec![false]),
                 Failure::Refused(_) => {
-                    let mut singly = Vec::with_capacity(items.len());
-                    for item in items {
-                        singly.extend(Box::pin(self.may_go(&[*item])).await?);
-                    }
-                    Ok(singly)
+                    let (first, second) = items.split_at(items.len() / 2);
+                    let mut all = Box::pin(self.may_go(first)).await?;
+                    all.extend(Box::pin(self.may_go(second)).await?);
+                    Ok(all)
                 }
                 Failure::Store(error) => Err(error.into()),
             },
         }
     }
+}
+
+/// Items at an end of a list, the outermost first, so many at most.
+fn read_end(
+    source: &mut Source,
+    name: &[u8],
+    end: End,
+    many: usize,
+) -> Result<Vec<Vec<u8>>, SourceError> {
+    let (mut found, mut bytes): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
+    while found.len() < many && bytes < ASKED_BYTES_MAX {
+        let at = i64::try_from(found.len()).unwrap_or(i64::MAX);
+        let page = ITEMS_AT_ONCE as i64;
+        let [first, last] = match end {
+            End::Head => [at, at + page - 1],
+            End::Tail => [-at - page, -at - 1],
+        };
+        let [first, last] = [first, last].map(|at| at.to_string());
+        let reply = source.ask("LRANGE", &[b"LRANGE", name, first.as_bytes(), last.as_bytes()])?;
+        let items = reply.as_elements().unwrap_or_default().iter();
+        let mut items: Vec<Vec<u8>> =
+            items.filter_map(|item| Some(item.as_bytes()?.to_vec())).collect();
+        if end == End::Tail {
+            items.reverse();
+        }
+        let is_last = items.len() < ITEMS_AT_ONCE;
+        bytes += items.iter().map(Vec::len).sum::<usize>();
+        found.append(&mut items);
+        if is_last {
+            break;
+        }
+    }
+    Ok(found)
 }

@@ -31,10 +31,20 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 /// The most refusals that are told one by one.
 const REFUSALS_TOLD: usize = 20;
 
-/// Writes a hash that is not there; ARGV[1] says whether one that is there goes first.
-const LOAD_HASH: &[u8] = b"if redis.call('EXISTS', KEYS[1]) == 1 then \
-    if ARGV[1] == '0' then return 0 end redis.call('DEL', KEYS[1]) end \
-    for at = 2, #ARGV, 1000 do \
+/// Writes a hash that is not there. ARGV[1] says what becomes of one that is there: it stays (0), or
+/// goes but for the fields that are listed (1), or but for those that are not (2). ARGV[2] says how
+/// many are.
+const LOAD_HASH: &[u8] = b"local listed, behind, kept = {}, 2 + ARGV[2], {} \
+    for at = 3, behind do listed[ARGV[at]] = true end \
+    if redis.call('EXISTS', KEYS[1]) == 1 then \
+    if ARGV[1] == '0' then return 0 end \
+    local all = redis.call('HGETALL', KEYS[1]) \
+    for at = 1, #all, 2 do if (ARGV[1] == '1') == (listed[all[at]] or false) then \
+    kept[#kept + 1] = all[at] kept[#kept + 1] = all[at + 1] end end \
+    redis.call('DEL', KEYS[1]) end \
+    for at = 1, #kept, 1000 do \
+    redis.call('HSET', KEYS[1], unpack(kept, at, math.min(at + 999, #kept))) end \
+    for at = behind + 1, #ARGV, 1000 do \
     redis.call('HSET', KEYS[1], unpack(ARGV, at, math.min(at + 999, #ARGV))) end return 1";
 
 /// Why tables were not loaded.
@@ -269,14 +279,43 @@ impl Loading<'_, '_> {
         Ok(())
     }
 
+    /// What [`LOAD_HASH`] is told of fields: those stay that the table has no column for.
+    fn fields_that_stay(&self) -> (&'static [u8], Vec<&str>) {
+        let Some(object) = object_of(&self.key.content) else { return (b"0", Vec::new()) };
+        if self.present == Present::Keep {
+            return (b"0", Vec::new());
+        }
+        let has_column = |at: usize| {
+            let is_there = self.sink.column_from(&ColumnSource::Field(at)).is_some();
+            is_there || object.fields[at].same.is_some()
+        };
+        let names = |wanted: bool| {
+            let fields = object.fields.iter().enumerate();
+            let fields = fields.filter(move |(at, _)| has_column(*at) == wanted);
+            fields.map(|(_, field)| &*field.name).collect::<Vec<&str>>()
+        };
+        // Fields that are not declared come from a column of them all, or are split.
+        let has_others = self
+            .sink
+            .columns
+            .iter()
+            .any(|column| matches!(column.from, ColumnSource::Extra | ColumnSource::Split(..)));
+        match has_others {
+            true => (b"1", names(false)),
+            false => (b"2", names(true)),
+        }
+    }
+
     /// The request that writes a row.
     fn request(&self, Parts { name, .. }: &Parts, written: &Written) -> Vec<Vec<u8>> {
         match written {
             Written::Fields(pairs) => {
-                let flag: &[u8] = if self.present == Present::Overwrite { b"1" } else { b"0" };
-                let head = [b"EVAL", LOAD_HASH, b"1", name, flag].map(<[u8]>::to_vec);
+                let (flag, listed) = self.fields_that_stay();
+                let count = listed.len().to_string().into_bytes();
+                let head = [b"EVAL", LOAD_HASH, b"1", name, flag, &count].map(<[u8]>::to_vec);
+                let listed = listed.into_iter().map(|name| name.as_bytes().to_vec());
                 let fields = pairs.iter().flat_map(|(name, value)| [name.clone(), value.clone()]);
-                head.into_iter().chain(fields).collect()
+                head.into_iter().chain(listed).chain(fields).collect()
             }
             Written::Text(text) => {
                 let mut request = vec![b"SET".to_vec(), name.clone(), text.clone()];
@@ -301,8 +340,11 @@ fn written(key: &Key, sink: &Sink, Parts { rows, .. }: &Parts) -> Written {
         Some(object) => value::json(object, sink, rows),
         None => {
             let column = sink.column_from(&ColumnSource::Value);
-            let value = column.zip(rows.first()).and_then(|(at, values)| values[at].clone());
-            value.unwrap_or_default()
+            let found = column.zip(rows.first());
+            let value = found.and_then(|(at, values)| {
+                Some(value::bytes_of(&sink.columns[at], values[at].as_deref()?))
+            });
+            return Written::Text(value.unwrap_or_default());
         }
     };
     Written::Text(text.into_bytes())

@@ -5,13 +5,14 @@
 //! of a unit bear the same time, and holds what one history has; nothing here holds the server
 //! up, which goes on whether or not anybody follows.
 
-mod batch;
+mod ahead;
+pub(crate) mod batch;
 mod reading;
 mod replicas;
 
 use std::time::{Duration, Instant};
 
-use keyward_schema::{Matcher, Schema, SinkKind, changefeed_key};
+use keyward_schema::{Matcher, Schema, Sink, SinkKind, changefeed_key};
 use thiserror::Error;
 use tokio_postgres::Client;
 
@@ -21,8 +22,9 @@ use crate::history::{Course, Former, History, Place, Switch, UNCOUNTED, course};
 use crate::inspection::Closeness;
 use crate::mending::{self, Guard};
 use crate::source::{Dial, Source, SourceError};
-use crate::store::{self, Batch, StoreError, Stored};
-use crate::{dropping, former_items, inspection};
+use crate::store::dead_letters::Resent;
+use crate::store::{self, StoreError, Stored};
+use crate::{dropping, former_items, inspection, sight};
 use reading::Reading;
 
 /// The shortest and the longest pause before a new attempt.
@@ -34,6 +36,9 @@ const RETENTION_PERIOD: Duration = Duration::from_secs(3600);
 const SESSION: &str = "SET lock_timeout = '10s'; \
     SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') = 'off'";
+
+/// How long the database may take for something before it is told that it does.
+const TOLD_AFTER: Duration = Duration::from_secs(10);
 
 /// Who is told what happens.
 pub type Tell = Box<dyn FnMut(&str) + Send>;
@@ -104,15 +109,10 @@ impl FollowError {
     /// Whether another attempt may succeed by itself.
     fn may_pass(&self) -> bool {
         match self {
-            // Who is no primary, loads, or lacks memory for now says so by a word of its own.
-            FollowError::Source(SourceError::Refused(_, text)) => {
-                let lasting = ["NOAUTH", "WRONGPASS", "NOPERM", "ERR", "NOPROTO", "SCHEMA"];
-                let code = text.split(' ').next().unwrap_or_default();
-                !lasting.contains(&code) || text.starts_with("ERR max number of clients")
-            }
-            FollowError::Source(SourceError::Protocol) => false,
-            FollowError::Source(SourceError::Connection(_)) => true,
-            FollowError::Store(StoreError::Database(DatabaseError::Address)) => false,
+            FollowError::Source(error) => error.may_pass(),
+            FollowError::Store(StoreError::Database(
+                DatabaseError::Address | DatabaseError::Setting(_),
+            )) => false,
             FollowError::Store(_) | FollowError::Nothing(_) | FollowError::Loading(_) => true,
             FollowError::Tables(_)
             | FollowError::OtherSchema(_)
@@ -159,6 +159,8 @@ pub struct Following {
     pub replicas: usize,
     /// Who is told what happens.
     pub tell: Tell,
+    /// Whether dead letters are sent again first.
+    pub resends: bool,
     /// Whether something went wrong since changes were stored last; not at first.
     pub has_failed: bool,
 }
@@ -200,12 +202,21 @@ impl Following {
 
     /// Connects to both sides and stores changes until one of them fails.
     async fn follow(&mut self, totals: &mut Totals) -> Result<(), FollowError> {
-        let client = self.database.connect().await?;
+        let mut client = self.database.connect().await?;
         client.batch_execute(SESSION).await.map_err(DatabaseError::from)?;
-        let inspection =
-            inspection::inspect(&client, &self.schema, &[], Closeness::Hindrances).await?;
+        let inspecting = inspection::inspect(&client, &self.schema, &[], Closeness::Hindrances);
+        let inspection = watched(&mut self.tell, inspecting).await?;
         if !inspection.differences.is_empty() {
             return Err(FollowError::Tables(inspection.differences.join("; ")));
+        }
+        if self.resends {
+            let resending = store::dead_letters::resend(&mut client, &self.schema);
+            let Resent { stored, refused } = watched(&mut self.tell, resending).await?;
+            let letters = if stored == 1 { "dead letter" } else { "dead letters" };
+            (self.tell)(&format!(
+                "{stored} {letters} sent again and stored, {refused} refused once more"
+            ));
+            self.resends = false;
         }
         let mut source = Source::connect(&self.dial, &self.greeting)?;
         let db = self.schema.keyspace.db.to_string();
@@ -215,7 +226,9 @@ impl Following {
         let feed = changefeed_key(&self.schema.keyspace.name).into_bytes();
         let (place, former) = store::place(&client, &self.schema.keyspace.name).await?;
         let reading = Reading::new(source, feed);
-        let mut link = Link { client, reading, matcher, place, former, is_trimmed: false };
+        let (held, is_apart) = (Vec::new(), false);
+        let is_trimmed = false;
+        let mut link = Link { client, reading, matcher, place, former, is_trimmed, held, is_apart };
         if !self.is_once {
             let place = link.place.entry;
             (self.tell)(&format!("connected to the database and the server, stored up to {place}"));
@@ -252,6 +265,20 @@ impl Following {
     }
 }
 
+/// Waits for the database, and tells that it takes long.
+async fn watched<T>(tell: &mut Tell, work: impl Future<Output = T>) -> T {
+    let (mut work, began) = (std::pin::pin!(work), Instant::now());
+    loop {
+        match tokio::time::timeout(TOLD_AFTER, work.as_mut()).await {
+            Ok(done) => return done,
+            Err(_) => {
+                let seconds = began.elapsed().as_secs();
+                tell(&format!("waiting for the database, for {seconds} seconds by now"));
+            }
+        }
+    }
+}
+
 /// Both sides, and how far storing has come.
 struct Link {
     client: Client,
@@ -261,6 +288,9 @@ struct Link {
     former: Vec<Former>,
     /// Whether what was stored before is off the server: the last one may have ended before.
     is_trimmed: bool,
+    /// What could not be let go the last time, and whether that was for the clocks.
+    held: Vec<String>,
+    is_apart: bool,
 }
 
 impl Link {
@@ -315,22 +345,14 @@ impl Link {
             (None, Some(end)) => end,
             (None, None) => return Ok(false),
         };
-        if own.replicas > 0 {
-            let tell = &mut own.tell;
-            replicas::wait(self.reading.source(), own.replicas, |line| tell(line))?;
-        }
         let highest = self.place.highest.max(last);
         let number = self.place.number + entries.len() as u64;
         let place = Place { entry: last, number, highest, ..self.place.clone() };
-        let mut batch = Batch { place, ..Batch::default() };
-        let known = batch::Known { schema: &own.schema, matcher: &self.matcher, from: &self.place };
-        batch::fill(&mut batch, &known, self.reading.source(), &entries)?;
-        let Stored { rows, dead_letters, by_key } =
-            store::store(&mut self.client, &own.schema, &self.place, &batch).await?;
+        let Stored { rows, dead_letters, by_key } = self.store(own, &place, &entries).await?;
         if dead_letters > 0 {
             (own.tell)(&format!("{dead_letters} items were refused: see keyward_dead_letters"));
         }
-        self.place = batch.place;
+        self.place = place;
         totals.entries += entries.len() as u64;
         totals.rows += rows as u64;
         totals.dead_letters += dead_letters as u64;
@@ -364,14 +386,35 @@ impl Link {
         Ok(())
     }
 
-    /// Lets go what is older than it is kept: rows of tables, and items of lists.
+    /// Lets go what is older than it is kept: rows of tables, and items of lists. Partitions that
+    /// will be needed are made meanwhile.
     async fn let_go(&mut self, own: &mut Following) -> Result<(), FollowError> {
-        store::retain(&self.client, &own.schema, self.place.highest.ms).await?;
+        // Before what is kept for as long goes from the table, which drops only what is there.
         let source = self.reading.source();
         let dropped = dropping::drop_old(&self.client, &own.schema, &self.matcher, source).await?;
         if dropped > 0 {
             (own.tell)(&format!("{dropped} items that are stored were dropped from their lists"));
         }
+        let has_times = |sink: &Sink| sink.retain.is_some() || sink.partitioned_by().is_some();
+        if !crate::ddl::sinks(&own.schema).any(|(_, sink)| has_times(sink)) {
+            return Ok(());
+        }
+        let now_ms = sight::time_ms(self.reading.source())?;
+        let retained = store::retain(&mut self.client, &own.schema, now_ms).await?;
+        let ahead = store::make_ahead(&mut self.client, &own.schema, now_ms).await?;
+        // What it was the last time too is told once.
+        let is_apart = retained.apart_ms > 0;
+        let held: Vec<String> = retained.held.into_iter().chain(ahead).collect();
+        for (at, line) in held.iter().enumerate() {
+            let is_known = is_apart && self.is_apart && at == 0 || self.held.contains(line);
+            if !is_known {
+                (own.tell)(line);
+            }
+        }
+        (self.held, self.is_apart) = (held, is_apart);
+        let kept = crate::ddl::sinks(&own.schema).filter(|(_, sink)| sink.retain.is_some());
+        let kept: Vec<&str> = kept.map(|(key, _)| key.pattern.text()).collect();
+        self.reading.report_clocks(&kept, retained.apart_ms)?;
         Ok(())
     }
 

@@ -116,6 +116,9 @@ pub struct Switch {
     pub lost: Option<(EntryId, EntryId)>,
     /// Whether no history is known that both sides had.
     pub is_foreign: bool,
+    /// Whether the same goes to tables as in a history before the last one, which was otherwise: a
+    /// sink was away, or observed, and what was pushed to its lists meanwhile was not told.
+    pub returns: bool,
 }
 
 /// What comes next, given the histories of the server and what was stored of former ones.
@@ -125,7 +128,14 @@ pub fn course(place: &Place, chain: &[History], former: &[Former]) -> Course {
         let history = chain[at].name.clone();
         let compares = place.compares || compares;
         let to = Place { history, entry, number, highest: place.highest, compares };
-        Course::Switch(Switch { to, lost, is_foreign })
+        let marks = |at: usize| History::marks(&chain[at].name);
+        let was_before = || {
+            let of_chain = (0..at.saturating_sub(1)).any(|before| marks(before) == marks(at));
+            let of_former = |former: &Former| History::marks(&former.history) == marks(at);
+            of_chain || former.iter().any(of_former)
+        };
+        let returns = at > 0 && marks(at - 1) != marks(at) && was_before();
+        Course::Switch(Switch { to, lost, is_foreign, returns })
     };
     if chain.is_empty() {
         return if place.history.is_empty() { Course::Wait } else { Course::Nothing };
@@ -257,6 +267,23 @@ mod tests {
         let mut chain = [history(1, "a", 0), history(2, "b", 8)];
         chain[1].name = "2-b-0b-0b".to_owned();
         check(&place(&chain[0], 8), &chain, &[], (2, 8, None, true));
+    }
+
+    #[test]
+    fn a_sink_that_is_back_is_told_apart_from_a_new_one() {
+        let mut chain = [history(1, "a", 0), history(2, "b", 8), history(3, "c", 9)];
+        chain[1].name = "2-b-0b-0b".to_owned();
+        let returns = |from: &Place, chain: &[History], former: &[Former]| {
+            matches!(course(from, chain, former), Course::Switch(Switch { returns: true, .. }))
+        };
+        assert!(!returns(&place(&chain[0], 8), &chain, &[]), "other sinks than ever");
+        assert!(returns(&place(&chain[1], 9), &chain, &[]));
+        // The server has forgotten the first one.
+        assert!(!returns(&place(&chain[1], 9), &chain[1..], &[]));
+        assert!(returns(&place(&chain[1], 9), &chain[1..], &[former(&chain[0], 8)]));
+        // A start changes nothing.
+        let chain = [history(1, "a", 0), history(2, "b", 8), history(3, "c", 9)];
+        assert!(!returns(&place(&chain[1], 9), &chain, &[]));
     }
 
     #[test]

@@ -234,7 +234,7 @@ fn is_same_type(found: &str, wanted: &str) -> bool {
 
 /// The table's name as a text that PostgreSQL takes for a table.
 fn regclass(sink: &Sink) -> String {
-    sink.table.split('.').map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(".")
+    ddl::quoted(&sink.table)
 }
 
 async fn columns(

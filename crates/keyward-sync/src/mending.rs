@@ -14,11 +14,13 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
 use crate::database::DatabaseError;
+use crate::entry::Entry;
 use crate::following::FollowError;
+use crate::following::batch::{self, Known};
 use crate::history::Place;
 use crate::row::{self, Origin, Row};
 use crate::source::Source;
-use crate::store::{self, Failure, StoreError, rows};
+use crate::store::{self, Batch, Failure, Reason, StoreError, apart, rows};
 use crate::{ddl, sight, statement};
 
 /// The share of a table's rows that may be altered or taken away: one of so many.
@@ -55,14 +57,51 @@ pub async fn mend(
     place: &Place,
     guard: Guard,
 ) -> Result<Mended, FollowError> {
+    let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
+        .expect("a checked schema has patterns that a matcher can tell apart");
+    let known = Known { schema, matcher: &matcher, from: place };
+    match mend_in(client, &known, source, guard, Order::AsFound).await {
+        Err(FollowError::Store(StoreError::Conflict { .. })) => {
+            mend_in(client, &known, source, guard, Order::RemovalsFirst).await
+        }
+        mended => mended,
+    }
+}
+
+/// In which order rows are stored and taken away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Rows are stored as they are found, and then others are taken away: each is looked at once.
+    AsFound,
+    /// What the server does not have goes first, for which all rows are looked at twice: it may
+    /// have a value that is unique, and that another row has now. What is still in the way of each
+    /// other comes last, with what has changes on their way.
+    RemovalsFirst,
+}
+
+/// What is done with rows that are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// They are noted, and counted if the table has them otherwise.
+    Note,
+    /// They are noted and stored.
+    Store,
+}
+
+async fn mend_in(
+    client: &mut Client,
+    known: &Known<'_>,
+    source: &mut Source,
+    guard: Guard,
+    order: Order,
+) -> Result<Mended, FollowError> {
+    let (schema, place) = (known.schema, known.from);
     let keyspace = &*schema.keyspace.name;
     let feed = changefeed_key(keyspace).into_bytes();
     let transaction = client.transaction().await.map_err(DatabaseError::from)?;
     store::lock(&transaction, keyspace, place).await.map_err(Failure::into_error)?;
     transaction.batch_execute(rows::DEFER).await.map_err(DatabaseError::from)?;
     let pending = sight::pending(source, &feed, place.entry)?;
-    let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
-        .expect("a checked schema has patterns that a matcher can tell apart");
     let loading = "SELECT string_agg(table_name, ', ' ORDER BY table_name) FROM keyward_loading \
                    WHERE keyspace = $1";
     let loading = transaction.query_one(loading, &[&keyspace]).await;
@@ -70,45 +109,92 @@ pub async fn mend(
         return Err(FollowError::Loading(tables));
     }
     let mut mended = Mended::default();
-    let mirrors: Vec<(&Key, &Sink)> =
-        ddl::sinks(schema).filter(|(_, sink)| sink.kind == SinkKind::Mirror).collect();
-    for (key, sink) in &mirrors {
-        let is_own = |name: &[u8]| {
-            let found = matcher.find(name).and_then(|found| schema.id(found.pattern));
-            found.is_some_and(|id| std::ptr::eq(schema.key(id), *key))
-        };
-        let mut table =
-            Table { transaction: &transaction, keyspace, key, sink, pending: &pending, place };
+    let mirrors = ddl::sinks(schema).filter(|(_, sink)| sink.kind == SinkKind::Mirror);
+    let mut tables: Vec<Table<'_, '_>> = mirrors
+        .map(|(key, sink)| {
+            let (transaction, pending, hindered) = (&transaction, &pending, Vec::new());
+            Table { transaction, known, key, sink, pending, order, hindered, has_surplus: false }
+        })
+        .collect();
+    for table in &mut tables {
         let before = table.count().await?;
-        let (stored, altered) = table.fill(source, is_own).await?;
+        let step = if order == Order::AsFound { Step::Store } else { Step::Note };
+        let (stored, altered) = table.fill(source, step).await?;
         mended.stored += stored;
         let allowed = (before / SHARE).min(ROWS_MAX);
         let surplus = table.count_surplus(allowed).await?;
         if guard == Guard::Up && altered + surplus > allowed {
-            let (table, rows) = (sink.table.clone(), before);
+            let (table, rows) = (table.sink.table.clone(), before);
             return Err(FollowError::Guard { table, rows, altered, surplus });
         }
     }
     // What refers to a row of another table goes before that.
-    for (key, sink) in mirrors.iter().rev() {
-        let table =
-            Table { transaction: &transaction, keyspace, key, sink, pending: &pending, place };
+    for table in tables.iter_mut().rev() {
         mended.removed += table.remove_surplus().await?;
     }
+    if order == Order::RemovalsFirst {
+        let mut hindered = Vec::new();
+        for table in &mut tables {
+            mended.stored += table.fill(source, Step::Store).await?.0;
+            hindered.append(&mut table.hindered);
+        }
+        // What a row refers to may have come when its place had been looked at.
+        hindered.extend(sight::pending(source, &feed, place.entry)?);
+        mended.stored += store_hindered(&transaction, known, source, hindered).await?;
+        for table in tables.iter().rev().filter(|table| table.has_surplus) {
+            table.remove_last().await?;
+        }
+    }
     store::note_compared(&transaction, keyspace, place).await?;
+    judge(&transaction, place).await?;
     transaction.commit().await.map_err(DatabaseError::from)?;
     Ok(mended)
+}
+
+/// Stores rows that others are in the way of, as they are now, and takes those away that are gone;
+/// how many were stored.
+async fn store_hindered(
+    transaction: &Transaction<'_>,
+    known: &Known<'_>,
+    source: &mut Source,
+    names: Vec<Vec<u8>>,
+) -> Result<u64, FollowError> {
+    let (id, kind) = (known.from.entry, SinkKind::Mirror);
+    let entry = |key| Entry { id, kind, key, pairs: Vec::new() };
+    let ahead: Vec<Entry> = names.into_iter().map(entry).collect();
+    let mut batch = Batch { place: known.from.clone(), ..Batch::default() };
+    batch::fill(&mut batch, known, source, &[], &ahead)?;
+    let stored = apart::store(transaction, known.schema, &batch).await;
+    Ok(stored.map_err(Failure::into_error)?.rows as u64)
+}
+
+/// Has constraints that can be deferred judge what was done.
+async fn judge(transaction: &Transaction<'_>, place: &Place) -> Result<(), StoreError> {
+    let Err(error) = transaction.batch_execute(rows::JUDGE).await else { return Ok(()) };
+    let table = error.as_db_error().and_then(|error| error.table());
+    let table: Box<str> = table.unwrap_or("the tables").into();
+    Err(match Failure::at(&table, error) {
+        Failure::Store(error) => error,
+        Failure::Refused(Reason { discreet, .. }) => {
+            let key = "a mirrored key".to_owned();
+            StoreError::Conflict { table, key, entry: place.entry, reason: discreet }
+        }
+    })
 }
 
 /// A table that is mended.
 struct Table<'a, 'c> {
     transaction: &'a Transaction<'c>,
-    keyspace: &'a str,
+    known: &'a Known<'a>,
     key: &'a Key,
     sink: &'a Sink,
     /// Keys whose changes are on their way.
     pending: &'a BTreeSet<Vec<u8>>,
-    place: &'a Place,
+    order: Order,
+    /// Keys of rows that others are in the way of.
+    hindered: Vec<Vec<u8>>,
+    /// Whether what it has alone could not be taken away at once.
+    has_surplus: bool,
 }
 
 impl Table<'_, '_> {
@@ -122,7 +208,13 @@ impl Table<'_, '_> {
 
     /// What the notes of rows that were not loaded are found by.
     fn named(&self) -> [&(dyn ToSql + Sync); 2] {
-        [&self.keyspace, &self.sink.table]
+        [&self.known.schema.keyspace.name, &self.sink.table]
+    }
+
+    fn is_own(&self, name: &[u8]) -> bool {
+        let found = self.known.matcher.find(name);
+        let id = found.and_then(|found| self.known.schema.id(found.pattern));
+        id.is_some_and(|id| std::ptr::eq(self.known.schema.key(id), self.key))
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
@@ -132,22 +224,19 @@ impl Table<'_, '_> {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Stores what the table lacks or has otherwise; how many rows, and of how many it had
-    /// something else: a value where it has none, as in a column that came later, takes nothing
-    /// away.
-    async fn fill(
-        &mut self,
-        source: &mut Source,
-        is_own: impl Fn(&[u8]) -> bool,
-    ) -> Result<(u64, u64), FollowError> {
+    /// Notes what there is, and stores what the table lacks or has otherwise; how many rows, and of
+    /// how many it had something else: a value where it has none, as in a column that came later,
+    /// takes nothing away.
+    async fn fill(&mut self, source: &mut Source, step: Step) -> Result<(u64, u64), FollowError> {
         let create = statement::create_seen(self.sink);
         self.transaction.batch_execute(&create).await.map_err(|error| self.failed(error))?;
         let (mut stored, mut altered) = (0, 0);
         let mut cursor = b"0".to_vec();
         loop {
             let (next, names) = sight::scan(source, &cursor, &self.key.pattern.glob())?;
-            let names: BTreeSet<Vec<u8>> = names.into_iter().filter(|name| is_own(name)).collect();
-            let (more, other) = self.fill_page(source, &names).await?;
+            let names: BTreeSet<Vec<u8>> =
+                names.into_iter().filter(|name| self.is_own(name)).collect();
+            let (more, other) = self.fill_page(source, &names, step).await?;
             stored += more;
             altered += other;
             cursor = next;
@@ -161,11 +250,12 @@ impl Table<'_, '_> {
     }
 
     async fn fill_page(
-        &self,
+        &mut self,
         source: &mut Source,
         names: &BTreeSet<Vec<u8>>,
+        step: Step,
     ) -> Result<(u64, u64), FollowError> {
-        let origin = Origin { id: self.place.entry, item: None, again: None };
+        let origin = Origin { id: self.known.from.entry, item: None, again: None };
         let asked: Vec<(&[u8], Origin)> = names.iter().map(|name| (&**name, origin)).collect();
         let looked = sight::look(source, (self.key, self.sink), &asked)?;
         let mut found: Vec<(&[u8], Vec<Row>)> = Vec::new();
@@ -213,10 +303,13 @@ impl Table<'_, '_> {
         let note = statement::note_seen(self.sink, &self.seen());
         let noted = self.transaction.execute(&note, &arrays).await;
         noted.map_err(|error| self.failed(error))?;
+        if step == Step::Note {
+            return Ok((0, altered.len() as u64));
+        }
         let rows: Vec<(&[u8], &[Row])> =
             owners.iter().map(|owner| (found[*owner].0, &found[*owner].1[..])).collect();
-        self.store(&rows).await?;
-        Ok((rows.len() as u64, altered.len() as u64))
+        let stored = self.store(&rows).await?;
+        Ok((stored, altered.len() as u64))
     }
 
     /// Which of some rows the database cannot look for, and why.
@@ -245,62 +338,110 @@ impl Table<'_, '_> {
         of_all
     }
 
-    /// Stores rows; where one is refused, it is named.
-    async fn store(&self, owners: &[(&[u8], &[Row])]) -> Result<(), StoreError> {
-        let failed = |error: tokio_postgres::Error| self.failed(error);
-        self.transaction.batch_execute("SAVEPOINT page").await.map_err(failed)?;
-        let all: Vec<&Row> = owners.iter().flat_map(|(_, rows)| rows.iter()).collect();
-        match rows::insert(self.transaction, self.sink, &all).await {
-            Ok(()) => {
-                return self
-                    .transaction
-                    .batch_execute("RELEASE SAVEPOINT page")
-                    .await
-                    .map_err(failed);
-            }
-            Err(Failure::Store(error)) => return Err(error),
-            Err(Failure::Refused(_)) => {}
-        }
-        self.transaction.batch_execute("ROLLBACK TO SAVEPOINT page").await.map_err(failed)?;
-        for (name, own) in owners {
-            let own: Vec<&Row> = own.iter().collect();
-            match rows::insert(self.transaction, self.sink, &own).await {
-                Ok(()) => {}
+    /// Stores rows, in halves where some are refused; how many. One that is refused is named; if
+    /// another row is in its way, it is put aside for later where that is what comes next.
+    async fn store(&mut self, owners: &[(&[u8], &[Row])]) -> Result<u64, StoreError> {
+        let failed = |sink: &Sink, error| Failure::at(&sink.table, error).into_error();
+        let (mut parts, mut stored) = (vec![owners], 0);
+        while let Some(part) = parts.pop() {
+            let all: Vec<&Row> = part.iter().flat_map(|(_, rows)| rows.iter()).collect();
+            let begun = self.transaction.batch_execute("SAVEPOINT part").await;
+            begun.map_err(|error| failed(self.sink, error))?;
+            let reason = match rows::insert(self.transaction, self.sink, &all).await {
+                Ok(()) => None,
                 Err(Failure::Store(error)) => return Err(error),
-                Err(Failure::Refused(reason)) => {
-                    let is_discreet = row::is_discreet(self.key);
-                    let reason = if is_discreet { reason.discreet } else { reason.plain };
-                    return Err(self.refused(name, reason));
+                Err(Failure::Refused(reason)) => Some(reason),
+            };
+            let end = match reason {
+                None => "RELEASE SAVEPOINT part",
+                Some(_) => "ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part",
+            };
+            let ended = self.transaction.batch_execute(end).await;
+            ended.map_err(|error| failed(self.sink, error))?;
+            match (reason, part) {
+                (None, part) => stored += part.len() as u64,
+                (Some(reason), [(name, _)]) => match self.order {
+                    Order::RemovalsFirst if reason.is_conflict => self.hindered.push(name.to_vec()),
+                    _ => return Err(self.refused_for(name, reason)),
+                },
+                (Some(reason), _) if reason.is_conflict && self.order == Order::AsFound => {
+                    return Err(self.refused_for(part[0].0, reason));
+                }
+                (Some(_), part) => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
                 }
             }
         }
-        Ok(())
+        Ok(stored)
+    }
+
+    fn refused_for(&self, name: &[u8], reason: Reason) -> StoreError {
+        let is_conflict = reason.is_conflict;
+        let reason = if row::is_discreet(self.key) { reason.discreet } else { reason.plain };
+        match self.refused(name, reason) {
+            StoreError::Refused { table, key, entry, reason } if is_conflict => {
+                StoreError::Conflict { table, key, entry, reason }
+            }
+            refused => refused,
+        }
     }
 
     fn refused(&self, name: &[u8], reason: String) -> StoreError {
         let key = store::shown_name(self.key, name);
-        let (table, entry) = (self.sink.table.clone(), self.place.entry);
+        let (table, entry) = (self.sink.table.clone(), self.known.from.entry);
         StoreError::Refused { table, key, entry, reason }
     }
 
     /// How many rows the table has alone, as far as that matters.
     async fn count_surplus(&self, allowed: u64) -> Result<u64, FollowError> {
         let most = allowed + self.pending.len() as u64 + 1;
+        let names = self.surplus(most).await?;
+        Ok(names.iter().filter(|name| !self.pending.contains(*name)).count() as u64)
+    }
+
+    /// The keys of rows that the table has alone, so many at most.
+    async fn surplus(&self, most: u64) -> Result<Vec<Vec<u8>>, StoreError> {
         let surplus = statement::loaded_surplus(self.sink, &self.seen(), most);
         let rows = self.transaction.query(&surplus, &self.named()).await;
         let rows = rows.map_err(|error| self.failed(error))?;
         let columns = statement::name_columns(self.sink);
-        let is_told = |row: &tokio_postgres::Row| {
+        let name = |row: &tokio_postgres::Row| {
             let values: Vec<String> = (0..columns.len()).map(|at| row.get(at)).collect();
-            let name = ddl::key_name(self.key, self.sink, &columns, &values);
-            self.pending.contains(&name)
+            ddl::key_name(self.key, self.sink, &columns, &values)
         };
-        Ok(rows.iter().filter(|row| !is_told(row)).count() as u64)
+        Ok(rows.iter().map(name).collect())
     }
 
-    async fn remove_surplus(&self) -> Result<u64, FollowError> {
+    /// Takes those rows away, or marks them; how many. What others still refer to is put aside for
+    /// later where that is what comes next.
+    async fn remove_surplus(&mut self) -> Result<u64, StoreError> {
+        let failed = |sink: &Sink, error| Failure::at(&sink.table, error).into_error();
+        let begun = self.transaction.batch_execute("SAVEPOINT part").await;
+        begun.map_err(|error| failed(self.sink, error))?;
+        let remove = statement::remove_surplus(self.sink, &self.seen());
+        let error = match self.transaction.execute(&remove, &self.named()).await {
+            Ok(removed) => return Ok(removed),
+            Err(error) => Failure::at(&self.sink.table, error),
+        };
+        let reason = match error {
+            Failure::Refused(reason) if reason.is_conflict => reason,
+            failure => return Err(failure.into_error()),
+        };
+        if self.order == Order::AsFound {
+            return Err(self.refused_for(self.key.pattern.text().as_bytes(), reason));
+        }
+        let back = self.transaction.batch_execute("ROLLBACK TO SAVEPOINT part").await;
+        back.map_err(|error| failed(self.sink, error))?;
+        self.has_surplus = true;
+        self.hindered = self.surplus(i64::MAX.unsigned_abs()).await?;
+        Ok(self.hindered.len() as u64)
+    }
+
+    /// Takes away what is left of them.
+    async fn remove_last(&self) -> Result<u64, StoreError> {
         let remove = statement::remove_surplus(self.sink, &self.seen());
         let removed = self.transaction.execute(&remove, &self.named()).await;
-        Ok(removed.map_err(|error| self.failed(error))?)
+        removed.map_err(|error| self.failed(error))
     }
 }

@@ -326,6 +326,17 @@ fn is_written_uuid(text: &str) -> bool {
 
 /// The value of a field. A null of JSON is none.
 fn of_shape(shape: &Shape, column: &Column, found: &Found) -> Result<Option<String>, &'static str> {
+    if column.ty == ColumnType::Bytea {
+        let bytes = match found {
+            Found::Null => return Ok(None),
+            Found::Text(bytes) => bytes,
+            Found::Quoted(text, _) => text.as_bytes(),
+            Found::Raw(json) => json.as_bytes(),
+        };
+        let prefix = column.strip.as_deref().unwrap_or_default();
+        let bytes = bytes.strip_prefix(prefix.as_bytes());
+        return Ok(Some(bytea_text(bytes.ok_or("does not begin with what is stripped")?)));
+    }
     let text = match found {
         Found::Null => {
             return Ok(
@@ -359,6 +370,18 @@ fn of_shape(shape: &Shape, column: &Column, found: &Found) -> Result<Option<Stri
         (Type::Kind(Kind::Month), ColumnType::Date) => format!("{text}-01"),
         _ => text,
     }))
+}
+
+/// Bytes as PostgreSQL reads them.
+fn bytea_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 + 2 * bytes.len());
+    text.push_str("\\x");
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+        }
+    }
+    text
 }
 
 /// How many digits of a fraction of a second count.

@@ -109,6 +109,37 @@ pub(crate) fn pending(
     Ok(names)
 }
 
+/// The entries of mirrored rows among about so many behind a place, and the last of all.
+pub(crate) fn some_mirrored(
+    source: &mut Source,
+    feed: &[u8],
+    place: EntryId,
+    many: usize,
+) -> Result<(Vec<Entry>, EntryId), SourceError> {
+    let (mut found, mut last, mut seen): (Vec<Entry>, EntryId, usize) = (Vec::new(), place, 0);
+    while seen < many {
+        let page = page(source, feed, last)?;
+        let Some(end) = page.last() else { break };
+        (last, seen) = (end.id, seen + page.len());
+        found.extend(page.into_iter().filter(|entry| entry.kind == SinkKind::Mirror));
+    }
+    Ok((found, last))
+}
+
+/// The last entry of all, if there is one.
+pub(crate) fn last_entry(source: &mut Source, feed: &[u8]) -> Result<Option<EntryId>, SourceError> {
+    let request: [&[u8]; 6] = [b"XREVRANGE", feed, b"+", b"-", b"COUNT", b"1"];
+    let last = parse_all(&source.ask("XREVRANGE", &request)?).ok_or(SourceError::Protocol)?;
+    Ok(last.first().map(|entry| entry.id))
+}
+
+/// The next entries behind one.
+fn page(source: &mut Source, feed: &[u8], last: EntryId) -> Result<Vec<Entry>, SourceError> {
+    let (start, count) = (format!("({last}"), ENTRIES_AT_ONCE.to_string());
+    let request: [&[u8]; 6] = [b"XRANGE", feed, start.as_bytes(), b"+", b"COUNT", count.as_bytes()];
+    parse_all(&source.ask("XRANGE", &request)?).ok_or(SourceError::Protocol)
+}
+
 /// Looks through the entries behind a place; the last of them.
 pub(crate) fn each_entry(
     source: &mut Source,
@@ -118,10 +149,7 @@ pub(crate) fn each_entry(
 ) -> Result<EntryId, SourceError> {
     let mut last = place;
     loop {
-        let (start, count) = (format!("({last}"), ENTRIES_AT_ONCE.to_string());
-        let request: [&[u8]; 6] =
-            [b"XRANGE", feed, start.as_bytes(), b"+", b"COUNT", count.as_bytes()];
-        let entries = parse_all(&source.ask("XRANGE", &request)?).ok_or(SourceError::Protocol)?;
+        let entries = page(source, feed, last)?;
         let count = entries.len();
         last = entries.last().map_or(last, |entry| entry.id);
         entries.into_iter().for_each(&mut see);

@@ -33,6 +33,22 @@ pub enum SourceError {
     Refused(&'static str, String),
 }
 
+impl SourceError {
+    /// Whether another attempt may succeed by itself. Who is no primary, loads, or lacks memory for
+    /// now says so by a word of its own.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            SourceError::Refused(_, text) => {
+                let lasting = ["NOAUTH", "WRONGPASS", "NOPERM", "ERR", "NOPROTO", "SCHEMA"];
+                let code = text.split(' ').next().unwrap_or_default();
+                !lasting.contains(&code) || text.starts_with("ERR max number of clients")
+            }
+            SourceError::Protocol => false,
+            SourceError::Connection(_) => true,
+        }
+    }
+}
+
 /// A connection to the server.
 pub struct Source {
     link: Box<dyn Link>,

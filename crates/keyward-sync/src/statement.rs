@@ -148,49 +148,67 @@ pub(crate) fn differing(sink: &Sink) -> String {
     )
 }
 
-/// That a row of the table is what an item is: all that the item says is the same.
-fn is_item(sink: &Sink, given: &str) -> String {
-    let same = sink.columns.iter().enumerate().filter_map(|(at, column)| {
-        let own = format!("t.{}", name(&column.name));
-        let value = cast(column, &format!("{given}c{at}"));
-        match column.from {
-            ColumnSource::Time | ColumnSource::Entry => None,
-            // Which an index may find.
-            _ if column.required => Some(format!("{own} = {value}")),
-            _ => Some(format!("{own} IS NOT DISTINCT FROM {value}")),
-        }
-    });
-    same.collect::<Vec<_>>().join(" AND ")
+/// What an item says, as an array of texts: of a row of the table, or of what is given.
+fn item_arrays(sink: &Sink) -> (String, String) {
+    let columns = sink.columns.iter().enumerate();
+    let says = columns
+        .filter(|(_, column)| !matches!(column.from, ColumnSource::Time | ColumnSource::Entry));
+    let (own, given): (Vec<String>, Vec<String>) = says
+        .map(|(at, column)| {
+            let given = format!("({})::text", cast(column, &format!("c{at}")));
+            (format!("t.{}::text", name(&column.name)), given)
+        })
+        .unzip();
+    (format!("ARRAY[{}]", own.join(", ")), format!("ARRAY[{}]", given.join(", ")))
+}
+
+/// The given items and those that their lists have in the table, which have no place: each with
+/// what it says. All are sorted by that, so that the time goes with their number.
+fn given_and_stored(sink: &Sink, condition: &str) -> String {
+    let (own, item) = item_arrays(sink);
+    let given = given(sink.columns.len());
+    let names = name_columns(sink);
+    let mut conditions: Vec<String> = Vec::new();
+    if !names.is_empty() {
+        let list = |part: &dyn Fn(usize) -> String| {
+            names.iter().map(|at| part(*at)).collect::<Vec<_>>().join(", ")
+        };
+        let own = list(&|at| format!("t.{}", name(&sink.columns[at].name)));
+        let asked = list(&|at| cast(&sink.columns[at], &format!("c{at}")));
+        conditions.push(format!("({own}) IN (SELECT {asked} FROM {given})"));
+    }
+    conditions.extend((!condition.is_empty()).then(|| condition.to_owned()));
+    let conditions = match &conditions[..] {
+        [] => String::new(),
+        conditions => format!(" WHERE {}", conditions.join(" AND ")),
+    };
+    format!(
+        "SELECT place, {item} AS item FROM {given} \
+         UNION ALL SELECT NULL, {own} FROM {} AS t{conditions}",
+        name(&sink.table)
+    )
 }
 
 /// Which of the given items the table does not have, or has since a later time than the last
 /// value says.
 pub(crate) fn not_stored_before(sink: &Sink) -> String {
     let time = sink.column_from(&ColumnSource::Time).map_or("NULL", |at| &sink.columns[at].name);
+    let before = format!("t.{} < ${}::text::timestamptz", name(time), sink.columns.len() + 1);
     format!(
-        "SELECT place FROM {} WHERE NOT EXISTS (SELECT 1 FROM {} AS t WHERE {} AND t.{} < \
-         ${}::text::timestamptz)",
-        given(sink.columns.len()),
-        name(&sink.table),
-        is_item(sink, ""),
-        name(time),
-        sink.columns.len() + 1
+        "SELECT place FROM (SELECT place, bool_or(place IS NULL) OVER (PARTITION BY item) \
+         AS is_stored FROM ({}) AS a) AS b WHERE place IS NOT NULL AND NOT is_stored",
+        given_and_stored(sink, &before)
     )
 }
 
 /// Which of the given items the table does not have, each as often as it is given.
 pub(crate) fn lacking_items(sink: &Sink) -> String {
-    let columns = sink.columns.iter().enumerate();
-    let items = columns
-        .filter(|(_, column)| !matches!(column.from, ColumnSource::Time | ColumnSource::Entry));
-    let items: Vec<String> = items.map(|(at, _)| format!("c{at}")).collect();
     format!(
-        "SELECT g.place FROM (SELECT *, row_number() OVER (PARTITION BY {} ORDER BY place) AS nth \
-         FROM {}) AS g WHERE g.nth > (SELECT count(*) FROM {} AS t WHERE {}) ORDER BY g.place",
-        items.join(", "),
-        given(sink.columns.len()),
-        name(&sink.table),
-        is_item(sink, "g.")
+        "SELECT place FROM (SELECT place, \
+         row_number() OVER (PARTITION BY item, place IS NULL ORDER BY place) AS nth, \
+         count(*) FILTER (WHERE place IS NULL) OVER (PARTITION BY item) AS stored \
+         FROM ({}) AS a) AS b WHERE place IS NOT NULL AND nth > stored ORDER BY place",
+        given_and_stored(sink, "")
     )
 }
 

@@ -7,12 +7,15 @@
 //!
 //! Rows of a batch are stored by table, thousands at a time ([`rows`]), in the order of the schema:
 //! a table that others refer to is declared before them. If the database refuses that ([`failure`]
-//! tells what is a row's fault and what is not), all of it is tried once more unit by unit, so that
-//! the row that is refused is known and a drained item goes to the [`dead_letters`]. Constraints
-//! that can be deferred are judged at the end of a unit: it may swap values that are unique.
+//! tells what is a row's fault and what is not), all of it is tried once more in ever smaller parts
+//! ([`apart`]), so that the row that is refused is known and a drained item goes to the
+//! [`dead_letters`]. Constraints that can be deferred are judged behind all rows of a batch: it may
+//! swap values that are unique.
 
+pub(crate) mod apart;
 pub mod dead_letters;
 mod failure;
+mod partitions;
 mod retention;
 pub(crate) mod rows;
 
@@ -26,8 +29,9 @@ use crate::database::DatabaseError;
 use crate::entry::EntryId;
 use crate::history::{Former, Place, Switch, UNCOUNTED};
 use crate::row::Row;
-pub(crate) use failure::Failure;
-pub use retention::retain;
+pub(crate) use failure::{Failure, Reason};
+pub use partitions::make_ahead;
+pub use retention::{Retained, retain};
 
 /// Why changes were not stored.
 #[derive(Debug, Error)]
@@ -38,6 +42,18 @@ pub enum StoreError {
     /// The database refuses a row.
     #[error("{table}: the row of {key} (entry {entry}) is refused: {reason}")]
     Refused {
+        /// The table.
+        table: Box<str>,
+        /// The key, or its pattern if its name is secret.
+        key: String,
+        /// The entry.
+        entry: EntryId,
+        /// What the database says.
+        reason: String,
+    },
+    /// The database refuses a row since another one is in its way, or lacking.
+    #[error("{table}: the row of {key} (entry {entry}) is refused: {reason}")]
+    Conflict {
         /// The table.
         table: Box<str>,
         /// The key, or its pattern if its name is secret.
@@ -135,6 +151,13 @@ impl Stored {
         let own = self.by_key.entry(key).or_default();
         *own = (own.0 + rows, own.1 + dead_letters);
     }
+
+    /// Takes rows of a key back that others will count.
+    pub(crate) fn uncount(&mut self, key: usize, rows: usize) {
+        self.rows = self.rows.saturating_sub(rows);
+        let own = self.by_key.entry(key).or_default();
+        own.0 = own.0.saturating_sub(rows);
+    }
 }
 
 /// The place of a keyspace, and what was stored of former histories.
@@ -212,7 +235,7 @@ pub async fn store(
             Ok(stored) => return Ok(stored),
         }
     }
-    match attempt(client, schema, from, batch, Manner::Singly).await {
+    match attempt(client, schema, from, batch, Manner::Apart).await {
         Ok(stored) => Ok(stored),
         Err(Failure::Store(error)) => Err(error),
         Err(Failure::Refused(reason)) => Err(DatabaseError::Statement(reason.discreet).into()),
@@ -222,7 +245,7 @@ pub async fn store(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
     Together,
-    Singly,
+    Apart,
 }
 
 async fn attempt(
@@ -237,7 +260,7 @@ async fn attempt(
     lock(&transaction, keyspace, from).await?;
     let mut stored = match manner {
         Manner::Together => rows::store_together(&transaction, schema, batch).await?,
-        Manner::Singly => rows::store_singly(&transaction, schema, batch).await?,
+        Manner::Apart => apart::store(&transaction, schema, batch).await?,
     };
     for orphan in &batch.orphans {
         dead_letters::bury_orphan(&transaction, keyspace, orphan).await?;
@@ -286,6 +309,11 @@ pub async fn switch(
             let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
                 [&keyspace, &from.history, &stored_to, &number];
             transaction.execute(insert, &values).await?;
+        }
+        if switch.returns {
+            // What lists have is looked for once more.
+            let forget = "DELETE FROM keyward_fills WHERE keyspace = $1";
+            transaction.execute(forget, &[&keyspace]).await?;
         }
         if let Some((after, to)) = switch.lost {
             let insert = "INSERT INTO keyward_forks \

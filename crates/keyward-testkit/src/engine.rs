@@ -4,8 +4,8 @@
 //! server: time, requests, replies.
 
 use keyward_engine::{
-    ClientId, Delivery, Effect, Engine, EngineOptions, Host, Library, LogLevel, Outgoing, Progress,
-    Tunables,
+    ClientId, Delivery, Effect, Engine, EngineOptions, Host, Library, LogLevel, NoSecrets,
+    Outgoing, Progress, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use std::collections::VecDeque;
@@ -35,11 +35,16 @@ pub struct TestHost {
     pub captured: Vec<Vec<u8>>,
     /// What its secrets are made of.
     pub secrets: u8,
+    /// It has none.
+    pub lacks_secrets: bool,
+    /// Follow-ups may fail that follow from no command.
+    pub expects_failures: bool,
 }
 
 impl Host for TestHost {
-    fn fill_with_secrets(&mut self, bytes: &mut [u8]) {
+    fn fill_with_secrets(&mut self, bytes: &mut [u8]) -> Result<(), NoSecrets> {
         bytes.fill(self.secrets);
+        if self.lacks_secrets { Err(NoSecrets) } else { Ok(()) }
     }
 
     fn monotonic_ns(&mut self) -> u64 {
@@ -56,6 +61,9 @@ impl Host for TestHost {
     }
 
     fn log(&mut self, _level: LogLevel, line: &[u8]) {
+        let failed = b"failed, which follows from";
+        let is_failure = line.windows(failed.len()).any(|window| window == failed);
+        assert!(self.expects_failures || !is_failure, "{}", line.escape_ascii());
         self.logged.push(line.escape_ascii().to_string());
     }
 

@@ -64,7 +64,7 @@ pub fn run_directory(directory: &Path, keyward: &Server, redis: &Server) {
     assert!(failures.is_empty(), "{} differences:\n\n{}", failures.len(), failures.join("\n\n"));
 }
 
-/// Runs one script in both protocols; answers the differences.
+/// Runs one script in both protocols; returns the differences.
 pub fn run(name: &str, text: &str, keyward: &Server, redis: &Server) -> Vec<String> {
     let script = Script::parse(text).unwrap_or_else(|error| panic!("{name}:{error}"));
     let protocols = ["2", "3"];

@@ -3,6 +3,7 @@
 
 use crate::configuration::{self, Pair};
 use crate::files::{self, TlsError};
+use crate::words::worded;
 use rustls::crypto::ring;
 use rustls::pki_types::{IpAddr, Ipv4Addr, ServerName};
 use rustls::{ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned};
@@ -118,7 +119,7 @@ impl Client {
         let mut session = ClientConnection::new(config, name).map_err(io::Error::other)?;
         session.writer().write_all(first)?;
         while session.is_handshaking() || session.wants_write() {
-            session.complete_io(&mut socket)?;
+            session.complete_io(&mut socket).map_err(worded)?;
         }
         Ok(Client(StreamOwned::new(session, socket)))
     }
@@ -146,16 +147,16 @@ impl Client {
 
 impl Read for Client {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
+        self.0.read(buffer).map_err(worded)
     }
 }
 
 impl Write for Client {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        self.0.write(bytes).map_err(worded)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.0.flush().map_err(worded)
     }
 }

@@ -17,9 +17,11 @@ mod configuration;
 mod files;
 mod resumption;
 mod version_one;
+mod words;
 
 pub use client::{Client, ClientOptions};
 pub use configuration::{ClientAuth, Configuration, Options, Pair, Sessions};
 pub use files::TlsError;
 /// The library itself, for who drives its sessions.
 pub use rustls;
+pub use words::in_words;

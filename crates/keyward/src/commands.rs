@@ -16,6 +16,7 @@ mod init;
 mod login;
 mod man;
 mod match_keys;
+mod output;
 mod ping;
 mod plan;
 mod restore;
@@ -27,9 +28,9 @@ mod test_cases;
 mod top;
 mod verify;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Subcommand)]
@@ -91,18 +92,4 @@ impl Command {
             Command::Man(man) => man.run(terminal),
         }
     }
-}
-
-/// Whom the output is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Human,
-    /// For scripts: one JSON object on each line.
-    Json,
-}
-
-/// `1 error`, `2 errors`.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -6,6 +6,7 @@
 //! has what it wanted: that is success.
 //! Not here: anything a program that embeds Keyward would need.
 
+mod answer;
 mod commands;
 mod progress;
 mod schema_file;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use answer::Answer;
 use commands::Command;
 use terminal::Terminal;
 
@@ -35,13 +37,6 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-}
-
-/// What a command that could run has to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Yes,
-    No,
 }
 
 fn main() -> ExitCode {

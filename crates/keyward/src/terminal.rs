@@ -1,11 +1,12 @@
 //! Where output goes: data to stdout, messages to stderr.
 //!
 //! Invariants: escape sequences reach a terminal only, and none that is told
-//! `NO_COLOR`; data is written in large pieces, and before any message that
-//! follows it.
+//! `NO_COLOR`: who draws asks for a screen first. Data goes byte by byte as it is, control
+//! characters of keys included, in large pieces, and before any message that follows it.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
+use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use keyward_demo::{Output, Screen};
 use keyward_schema::escape;
@@ -18,11 +19,10 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// The streams of this process. Colours are left out where they are not
-    /// wanted.
+    /// The streams of this process. Messages are without colours where they are not wanted.
     pub(crate) fn standard() -> Terminal {
         Terminal {
-            data: BufWriter::new(Box::new(AutoStream::auto(io::stdout()))),
+            data: BufWriter::new(Box::new(io::stdout())),
             messages: Box::new(AutoStream::auto(io::stderr())),
         }
     }
@@ -30,6 +30,23 @@ impl Terminal {
     /// Writes data as it is.
     pub(crate) fn write(&mut self, data: &str) -> io::Result<()> {
         self.data.write_all(data.as_bytes())
+    }
+
+    /// Writes data that is meant for a file: on a terminal control characters are escaped.
+    pub(crate) fn write_for_file(&mut self, data: &str) -> io::Result<()> {
+        if !io::stdout().is_terminal() {
+            return self.write(data);
+        }
+        let lines: Vec<_> = data.split('\n').map(escape).collect();
+        self.write(&lines.join("\n"))
+    }
+
+    /// Writes a picture of a finding as data, with a line behind it.
+    pub(crate) fn write_picture(&mut self, picture: &str) -> io::Result<()> {
+        match AutoStream::choice(&io::stdout()) {
+            ColorChoice::Never => writeln!(self.data, "{}", strip_str(picture)),
+            _ => writeln!(self.data, "{picture}"),
+        }
     }
 
     /// Writes a record on a line of its own.

@@ -128,6 +128,27 @@ fn a_backup_of_any_server_is_served_again_by_keyward_and_by_redis() {
 }
 
 #[test]
+fn a_backup_is_taken_by_a_unix_socket() {
+    let directory = TempDir::new().expect("a directory");
+    let (to, socket) = (directory.path().join("to"), directory.path().join("socket"));
+    let source = keyward(&["--requirepass", "secret", "--unixsocket", text(&socket)]);
+    let mut client = source.client();
+    call(&mut client, "AUTH secret");
+    call(&mut client, "MSET a 1 b 2");
+    let run = |more: &[&str]| {
+        let mut command = Command::new(program());
+        command.args(["backup", "--url", text(&socket), "--to", text(&to)]).args(more);
+        command.env("REDISCLI_AUTH", "secret").output().expect("it runs")
+    };
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", message(&output));
+    assert!(message(&output).starts_with("2 keys, "), "{}", message(&output));
+    let output = run(&["--cacert", "ca.crt"]);
+    assert_eq!(output.status.code(), Some(2), "{}", message(&output));
+    assert!(message(&output).contains("--cacert is for TLS"), "{}", message(&output));
+}
+
+#[test]
 fn a_backup_under_load_is_of_one_instant() {
     let server = keyward(&[]);
     fill(&server);
@@ -239,6 +260,11 @@ fn what_cannot_be_reached_or_written_is_told_and_leaves_nothing() {
     check(backup(&server, &file, &options), text(&file));
     check(backup(&server, &file.join("below"), &options), text(&file));
     check(restore(&directory.path().join("missing"), &file, &[]), "missing");
+    // That there is none is an answer.
+    let empty = TempDir::new().expect("a directory");
+    let output = restore(empty.path(), &directory.path().join("data"), &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", message(&output));
+    assert!(message(&output).contains("has no backup"), "{}", message(&output));
     let url = format!("redis://:secret@{}", server.address());
     let mut by_url = Command::new(program());
     by_url.args(["backup", "--url", &url, "--to"]).arg(directory.path());
@@ -502,4 +528,34 @@ fn data_that_is_there_is_put_aside_only_if_asked_for() {
     let aside = data.join(aside.expect("it is there"));
     assert_eq!(names(&aside), ["appendonlydir", "dump.rdb"]);
     assert_eq!(value(&aside).as_bytes(), Some(&b"present"[..]));
+}
+
+/// Snapshots never have such rows, so those of a file come from elsewhere.
+#[test]
+fn a_backup_of_rows_that_no_file_keeps_is_served_again() {
+    let schema = "[keyspace]\nname = \"cache\"\npersist = \"none\"\n\n[key.\"page:{n}\"]\n\
+                  type = \"string\"\nttl = \"none\"\n";
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("keyward.toml");
+    fs::write(&file, schema).expect("a file");
+    let server = keyward(&[text(&file)]);
+    (0..5).for_each(|n| drop(call(&mut server.client(), &format!("SET page:{n} x"))));
+    let kept = folder.path().join("kept");
+    assert!(backup(&server, &kept, &[]).status.success());
+    drop(server);
+    for appends in ["yes", "no"] {
+        let data = folder.path().join(appends);
+        let mut restore = Command::new(program());
+        restore.arg("restore").arg(&kept).arg("--to").arg(&data);
+        assert!(restore.output().expect("it runs").status.success());
+        let server = keyward(&[text(&file), "--dir", text(&data), "--appendonly", appends]);
+        assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(5), "appendonly {appends}");
+    }
+    // A stock server takes them over, too.
+    let data = folder.path().join("stock");
+    let restored =
+        Command::new(program()).arg("restore").arg(&kept).arg("--to").arg(&data).output();
+    assert!(restored.expect("it runs").status.success());
+    let server = Server::redis(&["--dir", text(&data), "--appendonly", "no"]);
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(5));
 }

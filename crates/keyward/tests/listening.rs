@@ -154,6 +154,13 @@ fn the_banner_says_what_guards_other_addresses_and_that_is_so() {
     assert!(server.guard()[0].starts_with("Nothing guards 0.0.0.0:"), "{:?}", server.guard());
     assert_eq!(told_elsewhere(&server, b"PING\r\n"), "+PONG\r\n");
 
+    // Named users do not lift it, only a password of `default` does.
+    let users = ["--user ann on >secret allcommands allkeys"];
+    let server = Running::start(&[], &[&any[..], &users].concat());
+    let told = &server.guard()[0];
+    assert!(told.contains("whatever user they name, until the user default"), "{told}");
+    assert!(told_elsewhere(&server, b"").starts_with("-DENIED"));
+
     // The default user is off: protected mode is not asked, and nobody is served as it.
     let users = ["--user default off nopass", "--user ann on >secret allcommands allkeys"];
     let off = [&any[..], &["--protected-mode", "no"], &users].concat();

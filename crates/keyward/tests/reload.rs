@@ -644,7 +644,7 @@ fn a_schema_over_the_wire_includes_nothing_and_its_one_text_means_the_same() {
     assert_eq!(
         text(&refused),
         "SCHEMA the text is not sound: KW0013: a schema that does not come from a file includes \
-         nothing (line 1)"
+         nothing; send what `keyward flatten FILE` writes (line 1)"
     );
     let path = shop.path("shop.toml");
     let flat = Command::new(PROGRAM).arg("flatten").arg(&path).output().expect("it runs");

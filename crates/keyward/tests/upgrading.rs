@@ -110,6 +110,43 @@ fn what_0_1_left_goes_on_under_0_2_and_is_then_remembered_with_its_schema() {
     assert!(contains(&log, b"keyward-schemas"), "it is not remembered");
 }
 
+/// What 0.1.0 left behind of a keyspace with `persist = "rdb"` beside its append-only file: neither
+/// file says so.
+#[test]
+fn rows_that_0_1_left_to_snapshots_are_served_whatever_comes_next() {
+    let from = repository().join("tests/versions/keyward-0.1-persist");
+    let schema = from.join("keyward.toml").display().to_string();
+    let folder = TempDir::new().expect("a directory");
+    let logged = folder.path().join("logged.toml");
+    let text = fs::read_to_string(&schema).expect("a schema").replace("\"rdb\"", "\"aof\"");
+    fs::write(&logged, text).expect("a file");
+    let logged = logged.display().to_string();
+    for schemas in [&[schema.as_str()][..], &[&logged], &[], &[&schema, "--observe"]] {
+        let data = TempDir::new().expect("a directory");
+        let log = data.path().join("appendonlydir");
+        fs::create_dir(&log).expect("a directory");
+        for entry in fs::read_dir(from.join("appendonlydir")).expect("files") {
+            let path = entry.expect("a file").path();
+            fs::copy(&path, log.join(path.file_name().expect("a name"))).expect("a copy");
+        }
+        fs::copy(from.join("dump.rdb"), data.path().join("dump.rdb")).expect("a copy");
+        for start in 1..=3 {
+            let server = serve(data.path(), Kept::Log, schemas);
+            let mut client = server.client();
+            assert_eq!(call(&mut client, "DBSIZE"), Frame::Integer(4), "{schemas:?}, {start}");
+            assert_eq!(call(&mut client, "GET page:1"), Frame::Bulk(b"again".to_vec()));
+            call(&mut client, "SELECT 1");
+            assert_eq!(call(&mut client, "GET plain"), Frame::Bulk(b"2".to_vec()));
+        }
+        let server = serve(data.path(), Kept::Log, schemas);
+        call(&mut server.client(), "SET page:6 sixth");
+        let _ = server.client().call(["SHUTDOWN"]);
+        server.wait(std::time::Duration::from_secs(20));
+        let server = serve(data.path(), Kept::Log, schemas);
+        assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(5), "{schemas:?}");
+    }
+}
+
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }

@@ -106,6 +106,78 @@ fn the_file_of_users_is_read_saved_and_loaded_anew_all_or_nothing() {
     );
 }
 
+/// What categories make is told by categories and commands that Redis 7.0 has: a file of users
+/// goes back to it.
+#[test]
+fn redis_reads_a_file_of_users_that_was_saved_here() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = path(folder.path(), "users.acl");
+    fs::write(&file, "user default on nopass ~* &* +@all\n").expect("a file");
+    let redis = Server::redis(&["--save", "", "--aclfile", &file]);
+    let keyward = Server::keyward(Path::new(PROGRAM), &["--save", "", "--aclfile", &file]);
+    let (mut theirs, mut ours) = (redis.client(), keyward.client());
+    let categories = text(&mut theirs, &["ACL", "CAT"]);
+    let mut rules: Vec<[String; 2]> = Vec::new();
+    for one in categories.lines() {
+        for other in ["dangerous", "write", "slow", "connection", "blocking", "admin"] {
+            rules.push([format!("+@{one}"), format!("-@{other}")]);
+            rules.push([format!("+@all -@{one}"), format!("+@{other}")]);
+        }
+    }
+    for (number, [first, last]) in rules.iter().enumerate() {
+        let name = format!("u{number}");
+        let mut words = vec!["ACL", "SETUSER", &name, "on", ">x", "~*", "-@all"];
+        words.extend(first.split(' ').chain([last.as_str()]));
+        assert_eq!(text(&mut ours, &words), "OK", "{words:?}");
+    }
+    assert_eq!(text(&mut ours, &["ACL", "SAVE"]), "OK");
+    assert_eq!(text(&mut theirs, &["ACL", "LOAD"]), "OK");
+    // They have the rights there that the rules give there.
+    for (number, [first, last]) in rules.iter().enumerate() {
+        let mut words = vec!["ACL", "SETUSER", "w", "reset"];
+        words.extend(first.split(' ').chain([last.as_str()]));
+        assert_eq!(text(&mut theirs, &words), "OK", "{words:?}");
+        for command in ["get", "set", "wait", "client|id", "xread", "debug", "copy", "keys"] {
+            let dry = |client: &mut Client, user: &str| {
+                let mut words = vec!["ACL", "DRYRUN", user];
+                words.extend(command.split('|'));
+                let told = text(client, &words);
+                told.starts_with("This user has no permissions to run")
+                    || told.starts_with("This user has no permissions to access")
+            };
+            let own = dry(&mut theirs, &format!("u{number}"));
+            assert_eq!(own, dry(&mut theirs, "w"), "{first} {last}: {command}");
+        }
+    }
+}
+
+/// As in Redis the file wins; unlike Redis we say so.
+#[test]
+fn requirepass_beside_a_file_of_users_has_no_effect_and_that_is_told() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (file, log) = (path(folder.path(), "users.acl"), path(folder.path(), "log"));
+    let options = ["--save", "", "--requirepass", "x", "--aclfile", &file, "--logfile", &log];
+    for (users, told, reply) in [
+        ("", Some("needs no password"), "PONG"),
+        ("user default on >y ~* +@all\n", Some("does not have that one"), "-NOAUTH"),
+        ("user default on >x ~* +@all\n", None, "-NOAUTH"),
+    ] {
+        fs::write(&file, users).expect("a file");
+        fs::write(&log, "").expect("a file");
+        let keyward = Server::keyward(Path::new(PROGRAM), &options);
+        // Tests cannot start a Redis that wants a password of them.
+        let redis = users.is_empty().then(|| Server::redis(&options));
+        for server in [&keyward].into_iter().chain(&redis) {
+            assert!(text(&mut server.client(), &["PING"]).starts_with(reply), "{users}");
+        }
+        let log = fs::read_to_string(&log).expect("the log");
+        let void = log.lines().filter(|line| line.contains("requirepass has no effect"));
+        let void: Vec<&str> = void.collect();
+        assert_eq!(void.len(), usize::from(told.is_some()), "{log}");
+        assert!(void.iter().all(|line| line.ends_with(told.unwrap_or_default())), "{void:?}");
+    }
+}
+
 #[test]
 fn a_server_does_not_start_with_users_it_does_not_understand() {
     let folder = tempfile::tempdir().expect("a directory");
@@ -121,6 +193,110 @@ fn a_server_does_not_start_with_users_it_does_not_understand() {
     fs::write(folder.path().join("users.acl"), "user a on\n").expect("a file");
     let error = start(&["--aclfile", "users.acl", "--user", "b", "on"]);
     assert!(error.contains("not in both"), "{error}");
+}
+
+/// The rules that docs/library.md has for a program.
+fn documented(program: &str) -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/library.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let table = &page[page.find("| Program | Rules beside").expect("the table")..];
+    let row = table.lines().find(|line| line.starts_with(&format!("| `{program}` |")));
+    let rules = row.and_then(|row| row.split('`').nth(3)).expect("rules");
+    rules.replace("\\|", "|").split(' ').map(str::to_owned).collect()
+}
+
+/// Calls of programs of the library, as their users: MONITOR showed them at their tests.
+#[test]
+fn programs_of_the_library_run_as_users_with_the_rules_that_the_page_names() {
+    let sha = "0123456789012345678901234567890123456789";
+    let cases: [(&str, &[&[&str]]); 3] = [
+        (
+            "bullmq",
+            &[
+                &["EVALSHA", sha, "2", "bull:video:wait", "bull:video:meta"],
+                &["EVAL", "return 1", "2", "bull:video:", "bull:video:events"],
+                &["INFO"],
+            ],
+        ),
+        (
+            "bull",
+            &[
+                &["EVALSHA", sha, "1", "bull:video:wait"],
+                &["EVAL", "return 1", "1", "bull:video:active@4f30"],
+                &["SUBSCRIBE", "bull:video:delayed"],
+                &["INFO"],
+            ],
+        ),
+        (
+            "rq",
+            &[
+                &["EVALSHA", sha, "1", "rq:scheduler-lock:mail"],
+                &["SCRIPT", "LOAD", "return 1"],
+                &["SCRIPT", "EXISTS", sha],
+                &["INFO", "server"],
+                &["CLIENT", "LIST"],
+                &["PUBLISH", "rq:pubsub:ann", "x"],
+                &["SUBSCRIBE", "rq:pubsub:ann"],
+                &["UNSUBSCRIBE"],
+                &["PUBSUB", "NUMSUB", "rq:pubsub:ann"],
+            ],
+        ),
+    ];
+    let folder = tempfile::tempdir().expect("a directory");
+    for (program, calls) in cases {
+        let directory = path(folder.path(), program);
+        let made = Command::new(PROGRAM).args(["init", "--with", program, &directory]).status();
+        assert!(made.expect("it runs").success(), "{program}");
+        let schema = format!("{directory}/keyward.toml");
+        let owned = fs::read_to_string(&schema).expect("a schema");
+        fs::write(&schema, owned.replace("[keyspace]\n", "[keyspace]\nowner = \"app\"\n"))
+            .expect("a file");
+        let rules = Command::new(PROGRAM).args(["acl", "--exact", &schema]).output();
+        let rules = String::from_utf8(rules.expect("it runs").stdout).expect("text");
+        let rules = rules.trim_end().strip_prefix("user ").expect("a user");
+        let server = Server::keyward(Path::new(PROGRAM), &["--save", "", &schema]);
+        let mut client = server.client();
+        let words: Vec<&str> = ["ACL", "SETUSER"].into_iter().chain(rules.split(' ')).collect();
+        assert_eq!(text(&mut client, &words), "OK", "{program}");
+        let dry = |client: &mut Client, call: &[&str]| {
+            text(client, &[&["ACL", "DRYRUN", "app"], call].concat())
+        };
+        for call in calls {
+            assert_ne!(dry(&mut client, call), "OK", "{program} needs no rule for {call:?}");
+        }
+        let more = documented(program);
+        let words: Vec<&str> =
+            ["ACL", "SETUSER", "app"].into_iter().chain(more.iter().map(String::as_str)).collect();
+        assert_eq!(text(&mut client, &words), "OK", "{program}");
+        for call in calls {
+            assert_eq!(dry(&mut client, call), "OK", "{program}: {call:?}");
+        }
+        assert_ne!(dry(&mut client, &["FLUSHALL"]), "OK", "{program}");
+    }
+}
+
+/// docs/moving.md says which rights a backup needs.
+#[test]
+fn a_backup_needs_two_commands_and_no_key() {
+    let to = tempfile::tempdir().expect("a directory");
+    let servers =
+        [Server::keyward(Path::new(PROGRAM), &["--save", ""]), Server::redis(&["--save", ""])];
+    for (number, server) in servers.iter().enumerate() {
+        let mut client = server.client();
+        assert_eq!(text(&mut client, &["SET", "a", "1"]), "OK");
+        let backup = |rules: &[&str], name: &str| {
+            let words =
+                [&["ACL", "SETUSER", "backup", "reset", "on", ">pw", "-@all"], rules].concat();
+            assert_eq!(text(&mut server.client(), &words), "OK");
+            let mut command = Command::new(PROGRAM);
+            command.args(["backup", "--user", "backup", "--name", name, "--to"]).arg(to.path());
+            let url = format!("redis://{}", server.address());
+            command.args(["--url", &url]).env("REDISCLI_AUTH", "pw");
+            command.output().expect("it runs").status.code()
+        };
+        assert_eq!(backup(&["+sync", "+replconf"], &format!("of-{number}")), Some(0));
+        assert_eq!(backup(&["+replconf"], &format!("not-{number}")), Some(2));
+    }
 }
 
 #[test]
@@ -167,13 +343,17 @@ const MEANT: &[(&str, &[&str], &[&str])] = &[
 ];
 const KEYS: &[&str] = &["user:1", "user:1:notes", "cart:1"];
 
+/// What the program prints of the schema: its code, the rules, and messages but for the last,
+/// which is always about `default`.
 fn acl(folder: &Path, options: &[&str]) -> (Option<i32>, String, String) {
     fs::write(folder.join("keyward.toml"), SCHEMA).expect("a file");
     let mut command = Command::new(PROGRAM);
     command.arg("acl").args(options).arg("keyward.toml").current_dir(folder);
     let output = command.output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    let messages = text(&output.stderr);
+    let last = messages.find("default is not named: ").expect("it says so");
+    (output.status.code(), text(&output.stdout), messages[..last].to_owned())
 }
 
 /// Tries every command that names one key as each user on each key; `foreign` are those whom
@@ -407,6 +587,27 @@ fn what_acl_writes_is_loaded_by_keyward_and_by_redis() {
                 let loaded = text(&mut redis.client(), &["ACL", "LOAD"]);
                 assert_eq!(loaded, "OK", "{name}: {lines}");
             }
+        }
+    }
+}
+
+/// Celery's queues of a priority have control characters in their names.
+#[test]
+fn a_pattern_with_control_characters_is_written_as_it_is() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (schema, file) = (path(folder.path(), "s.toml"), path(folder.path(), "users.acl"));
+    let key = "[keyspace]\nname = \"s\"\nowner = \"app\"\nunknown = \"allow\"\n\
+               [key.\"q\\u0006\\u0016{n:uint}\"]\ntype = \"any\"\n";
+    fs::write(&schema, key).expect("a file");
+    for dialect in [&["acl"][..], &["acl", "--exact"]] {
+        let output = Command::new(PROGRAM).args(dialect).arg(&schema).output().expect("it runs");
+        fs::write(&file, output.stdout).expect("a file");
+        let server =
+            Server::keyward(Path::new(PROGRAM), &["--save", "", "--aclfile", &file, &schema]);
+        let mut client = server.client();
+        for (key, is_granted) in [("q\u{6}\u{16}7", true), ("q7", false)] {
+            let told = text(&mut client, &["ACL", "DRYRUN", "app", "GET", key]);
+            assert_eq!(told == "OK", is_granted, "{dialect:?} {key:?}: {told}");
         }
     }
 }

@@ -100,11 +100,11 @@ rows! { keyward_ids, Keyward;
     }
 
     KeywardStored, "keyward|stored" {
-        since: "0.2.0", arity: Exactly(5),
+        since: "0.2.0", arity: AtLeast(5),
         flags: [Admin, NoScript, Loading, Stale],
         summary: "Count rows that were stored in a pattern's table of PostgreSQL, and items that it refused: what keyward sync reports.",
         complexity: "O(N) with N being the number of patterns.",
-        args: [string("pattern"), integer("rows"), integer("dead-letters")],
+        args: [string("pattern"), integer("rows"), integer("dead-letters"), integer("clocks-apart").optional()],
     }
 
     KeywardUnknown, "keyward|unknown" {

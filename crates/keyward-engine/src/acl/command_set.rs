@@ -1,14 +1,15 @@
 //! The commands that a selector grants.
 //!
-//! Owns a bit for each command and subcommand of the table, the deprecated right to a
-//! command with one first argument (`+select|1`), and how both are told as rules: as few as
-//! Redis would tell, by its own search for categories.
-//! Invariant: the rules that are told make the same set again.
-//! Estimate: telling them is some thousand operations on words, a few microseconds.
+//! Owns a bit for each command and subcommand of the table, and the deprecated right to a
+//! command with one first argument (`+select|1`). `command_set/telling.rs` tells both as rules.
+
+mod telling;
 
 use super::rules::{RuleError, has_space};
 use keyward_commands::{ABSENT, AclCategory, COMMANDS, Command, CommandId, lookup_full_name};
 use std::collections::BTreeMap;
+
+pub(super) use telling::Told;
 
 const WORDS: usize = CommandId::COUNT.div_ceil(64);
 
@@ -54,17 +55,6 @@ const fn with_subcommands() -> [Bits; CATEGORIES] {
         index += 1;
     }
     granted
-}
-
-/// What sets of commands were told as. Users mostly share theirs, and telling one takes
-/// longer than all else about a user.
-#[derive(Debug, Default)]
-pub(super) struct Told<'a>(BTreeMap<&'a CommandSet, Vec<u8>>);
-
-impl<'a> Told<'a> {
-    pub(super) fn rules(&mut self, set: &'a CommandSet) -> &[u8] {
-        self.0.entry(set).or_insert_with(|| set.rules())
-    }
 }
 
 /// A set of commands.
@@ -192,56 +182,6 @@ impl CommandSet {
         }
         Ok(())
     }
-
-    /// The rules that make this set, beginning with all commands or none.
-    pub(super) fn rules(&self) -> Vec<u8> {
-        let adds = !self.has_future;
-        let (mut rules, mut told) = match adds {
-            true => (b"-@all".to_vec(), CommandSet::default()),
-            false => (b"+@all".to_vec(), CommandSet::all()),
-        };
-        let mut left = CommandSet { first_arguments: BTreeMap::new(), ..self.clone() };
-        let mut applied: Vec<AclCategory> = Vec::new();
-        while let Some(best) = left.best_category(adds, &applied) {
-            told.set_category(best, adds);
-            left.set_category(best, !adds);
-            rules.extend_from_slice(if adds { b" +@" } else { b" -@" });
-            rules.extend_from_slice(best.wire_name().unwrap_or_default().as_bytes());
-            applied.push(best);
-        }
-        for command in &COMMANDS {
-            let is_granted = self.has(command.id);
-            if is_granted != told.has(command.id) {
-                rules.extend_from_slice(if is_granted { b" +" } else { b" -" });
-                rules.extend_from_slice(command.name.as_bytes());
-                told.set(command, is_granted);
-            }
-            let granted = self.first_arguments.get(&command.id).filter(|_| !is_granted);
-            for argument in granted.into_iter().flatten() {
-                let rule = [b" +", command.name.as_bytes(), b"|", &**argument].concat();
-                rules.extend_from_slice(&rule);
-            }
-        }
-        rules
-    }
-
-    /// The category that tells most of this set and least of what is not in it.
-    fn best_category(&self, adds: bool, applied: &[AclCategory]) -> Option<AclCategory> {
-        let mut best: Option<(AclCategory, u32, u32)> = None;
-        for category in AclCategory::ALL.iter().copied().filter(|it| !applied.contains(it)) {
-            let pairs = || MEMBERS[category as usize].iter().zip(&self.bits);
-            let on: u32 = pairs().map(|(members, own)| (members & own).count_ones()).sum();
-            let off: u32 = pairs().map(|(members, own)| (members & !own).count_ones()).sum();
-            let (same, other) = if adds { (on, off) } else { (off, on) };
-            let is_better = best.is_none_or(|(_, same_best, other_best)| {
-                other < other_best || other == other_best && same > same_best
-            });
-            if same > other && is_better {
-                best = Some((category, same, other));
-            }
-        }
-        best.map(|(category, _, _)| category)
-    }
 }
 
 /// Whether this is a command of Redis that this server does not have.
@@ -258,24 +198,6 @@ mod tests {
         let mut set = CommandSet::default();
         rules.split(' ').for_each(|rule| set.apply(rule.as_bytes()).expect("a rule"));
         set
-    }
-
-    fn check(rules: &str, expected: &str) {
-        assert_eq!(String::from_utf8(set(rules).rules()).unwrap(), expected);
-        assert_eq!(set(expected), set(rules), "{expected} makes another set");
-    }
-
-    #[test]
-    fn rules_are_told_as_categories_and_what_differs_from_them() {
-        check("+@all", "+@all");
-        check("-@all +get", "-@all +get");
-        check("+@all -debug", "+@all -debug");
-        check("+@all -config|set -config|get", "+@all -config|get -config|set");
-        check("-@all +client|id +client|getname", "-@all +client|getname +client|id");
-        check("-@all +config -config|set", "-@all +config -config|set");
-        check("-@all +select|0 +SELECT|1 +select|0", "-@all +select|0 +select|1");
-        check("-@all +@string -incr", "-@all +@string -incr");
-        check("+@all -@all", "-@all");
     }
 
     #[test]

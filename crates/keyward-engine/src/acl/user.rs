@@ -135,7 +135,7 @@ impl User {
     }
 
     /// Whether a password is one of the user's.
-    pub(super) fn admits(&self, password: &[u8]) -> bool {
+    pub(crate) fn admits(&self, password: &[u8]) -> bool {
         if self.needs_no_password {
             return true;
         }

@@ -191,7 +191,7 @@ pub(crate) fn genpass(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let digits = usize::try_from(bits).unwrap_or(0).div_ceil(4);
     let mut secret = vec![0; digits.div_ceil(2)];
-    ctx.host.fill_with_secrets(&mut secret);
+    ctx.host.fill_with_secrets(&mut secret)?;
     let password: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     ctx.reply.bulk(&password.as_bytes()[..digits]);
     Ok(())

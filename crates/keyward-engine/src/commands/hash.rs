@@ -39,7 +39,7 @@ pub(crate) fn hmset(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
-/// Gives the fields of the arguments their values; answers how many are new.
+/// Gives the fields of the arguments their values; returns how many are new.
 fn set_fields(ctx: &mut Ctx<'_>) -> Result<usize, WireError> {
     let count = ctx.args.len() - 2;
     if !count.is_multiple_of(2) {

@@ -97,9 +97,14 @@ pub(crate) fn stored(ctx: &mut Ctx<'_>) -> Outcome {
         text.and_then(|text| text.parse().ok()).ok_or(WireError::NotInteger)
     };
     let (rows, dead_letters) = (count(3)?, count(4)?);
+    if ctx.args.len() > 6 {
+        return Err(WireError::Syntax);
+    }
+    let clocks_apart_ms = (ctx.args.len() > 5).then(|| count(5)).transpose()?;
     let stats = ctx.keys.table_stats(ctx.db, Some(id));
     stats.stored = stats.stored.saturating_add(rows);
     stats.dead_letters = stats.dead_letters.saturating_add(dead_letters);
+    stats.clocks_apart_ms = clocks_apart_ms.unwrap_or(stats.clocks_apart_ms);
     ctx.reply.ok();
     Ok(())
 }
@@ -163,7 +168,7 @@ impl fmt::Display for Figure {
 }
 
 /// Every figure of a table, by the name that KEYWARD STATS and INFO give it.
-fn figures(table: &Table, named: &Named<'_>, now_ms: i64) -> [(&'static str, Figure); 26] {
+fn figures(table: &Table, named: &Named<'_>, now_ms: i64) -> [(&'static str, Figure); 27] {
     let (expected, waiting) = (named.expected, Waiting::of(table, named.key, now_ms));
     let stats = table.stats;
     let reads = stats.hits + stats.misses;
@@ -194,6 +199,7 @@ fn figures(table: &Table, named: &Named<'_>, now_ms: i64) -> [(&'static str, Fig
         ("told", Figure::Count(stats.told)),
         ("stored", Figure::Count(stats.stored)),
         ("dead_letters", Figure::Count(stats.dead_letters)),
+        ("clocks_apart_ms", Figure::Count(stats.clocks_apart_ms)),
         ("waiting", Figure::Count(waiting.entries)),
         ("lag_ms", Figure::Count(waiting.lag_ms)),
     ]
@@ -239,10 +245,11 @@ fn keyspace_lines(ctx: &Ctx<'_>, db: usize, schema: &Schema, text: &mut String) 
     }
 }
 
-/// INFO's section of patterns: a line for each keyspace and each of its patterns, over all
-/// databases.
+/// INFO's section of patterns: what failed, and a line for each keyspace and each of its
+/// patterns, over all databases.
 pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
     ctx.keys.look_at_suspects();
+    let _ = write!(text, "follow_ups_failed:{}\r\n", ctx.shared.stats.failures.count());
     for db in 0..ctx.keys.database_count() {
         let database = ctx.keys.database_at(db);
         let Some(book) = database.book() else { continue };
@@ -276,7 +283,8 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    List rows that do not fit the schema and are kept, with the reasons, as SCAN does.",
         "MODE [OBSERVE|WARN|ENFORCE|SCHEMA [<keyspace>]]",
         "    Count what the schema would do and do nothing of it, let what breaks it pass with",
-        "    a warning, refuse that, or do as the schema says. Without an argument: tell which.",
+        "    a warning, refuse that, or do as the schema says (SCHEMA). Without an argument: tell",
+        "    which of these was said; `schema` where the modes of the schema itself hold.",
         "    Where keyspaces share the database, one of them is named. Observing ends only where",
         "    no row changes by that: otherwise the reply names the plan to apply.",
         "REFUSALS [<pattern>|<key>|<glob>] [COUNT <count>]",

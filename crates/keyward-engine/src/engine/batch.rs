@@ -63,7 +63,7 @@ impl Known {
 }
 
 impl Prepared {
-    /// Prepares the next commands of a batch; answers which.
+    /// Prepares the next commands of a batch; returns which.
     #[inline]
     pub(crate) fn window(
         &mut self,
@@ -98,7 +98,7 @@ impl Prepared {
         window
     }
 
-    /// Pass one for one command; answers how many keys it has.
+    /// Pass one for one command; returns how many keys it has.
     #[inline]
     fn resolve_and_hash(
         &mut self,

@@ -3,7 +3,7 @@
 //! Owns the view a running command has of the engine: its arguments, its reply,
 //! the keyspace, its client. The fields are separate so that a row can be
 //! borrowed while the reply is written. A handler parses its arguments, touches
-//! keys, answers, and reports a wire error by returning it.
+//! keys, replies, and reports a wire error by returning it.
 //! Not here: running it (`runner`), what happens before and after (`engine`).
 
 use crate::engine::batch::Known;

@@ -18,7 +18,8 @@ use crate::snapshot::load::load;
 use crate::snapshot::{
     self, Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
 };
-use keyward_commands::{CommandId, WireError};
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{Args, Batch};
 use keyward_schema::Persist;
 use keyward_store::keyspace::client_id::ClientId;
@@ -48,6 +49,11 @@ impl Default for Replay {
     fn default() -> Replay {
         Replay::new()
     }
+}
+
+/// Whether no server logs a command: it is about files, settings or the process.
+fn is_never_logged(command: &Command) -> bool {
+    command.flags.has(Flag::Admin) && !command.flags.has(Flag::Write)
 }
 
 /// How far the rows that were loaded are what their schemas say.
@@ -187,20 +193,36 @@ impl Engine {
     }
 
     /// All of an append-only file is loaded, which told which databases it has; whether there is
-    /// one that it leaves to snapshots.
+    /// one that it leaves to snapshots, or may.
     pub fn end_log_files(&mut self) -> bool {
         self.shared.log_cover.end_hearing(&self.keys);
         let is_left = |db: &usize| self.shared.log_cover.place(*db) == Persist::Rdb;
         let left_to_snapshots = (0..self.keys.database_count()).filter(is_left).collect();
         self.keys.left_to_snapshots = left_to_snapshots;
-        !self.keys.left_to_snapshots.is_empty()
+        // Where there are fewer databases now than there were, the snapshot tells whether that
+        // would lose rows.
+        self.shared.log_cover.leaves_to_snapshots() || self.shared.log_cover.has_doubt()
+    }
+
+    /// The databases that the append-only file which was loaded leaves to snapshots.
+    pub fn left_to_snapshots(&self) -> &[usize] {
+        &self.keys.left_to_snapshots
+    }
+
+    /// The databases that the append-only file which was loaded does not have, and another server
+    /// has appended rows of.
+    pub fn appended_elsewhere(&self) -> Vec<usize> {
+        let databases = 0..self.keys.database_count();
+        databases.filter(|db| self.shared.log_cover.is_foreign(*db)).collect()
     }
 
     /// Empties databases that the append-only file does not have: what it tells of them follows
-    /// nothing. Of those that it leaves to snapshots that stays unless there is one.
+    /// nothing, unless another server appended it. Of those that it leaves to snapshots that stays
+    /// unless there is one.
     pub fn drop_unlogged(&mut self, has_snapshot: bool) {
         for db in 0..self.keys.database_count() {
             let is_dropped = match self.shared.log_cover.place(db) {
+                _ if self.shared.log_cover.is_foreign(db) => false,
                 Persist::Aof => false,
                 Persist::Rdb => has_snapshot,
                 Persist::None => true,
@@ -265,7 +287,18 @@ impl Engine {
                 let (command, known) =
                     prepared.command(index - window.start, (session.db, version));
                 if is_foreign_select(args.at(0)) {
-                    self.shared.note_continued();
+                    self.note_continued();
+                }
+                if self.shared.log_cover.is_silent()
+                    && let Some(command) = command
+                {
+                    let call = (command, args);
+                    self.shared.log_cover.hear_command(&self.keys, session.db, call);
+                }
+                // Nothing of a file that is loaded writes files.
+                if command.is_some_and(is_never_logged) {
+                    *failures += 1;
+                    continue;
                 }
                 self.accept(host, session, command, args, known, out);
                 if out.starts_with(b"-ERR unknown command") {
@@ -279,6 +312,17 @@ impl Engine {
         }
         self.prepared = prepared;
         Ok(())
+    }
+
+    /// Another server goes on with the append-only file that is loaded.
+    #[cold]
+    fn note_continued(&mut self) {
+        self.shared.note_continued();
+        for db in self.shared.log_cover.hear_foreign(&self.keys) {
+            if db < self.keys.database_count() && !self.keys.database_at(db).is_empty() {
+                self.keys.flush(db, Freeing::AtOnce);
+            }
+        }
     }
 
     /// All is loaded: rows under a schema are to be made what it says, and counters begin.
@@ -327,6 +371,12 @@ impl Engine {
         self.shared.recall_applied(text, is_of_loaded)
     }
 
+    /// As [`Engine::recall_applied`], beside an append-only file, which remembers by itself what was
+    /// applied: what was accepted then of rows that it leaves to the snapshot which was loaded.
+    pub fn recall_accepted(&mut self, text: &[u8]) {
+        self.shared.recall_accepted(text);
+    }
+
     /// Whether the schemas that such a text tells of are in force.
     pub fn has_applied(&self, text: &[u8]) -> bool {
         let now = self.shared.memory(&self.keys);
@@ -358,6 +408,7 @@ impl Engine {
         self.shared.schemas_loaded = arrival.map_or(String::new(), |arrival| arrival.text);
         self.shared.is_loading = false;
         self.keys.left_to_snapshots.clear();
+        self.shared.log_cover.end_loading();
         self.shared.histories.clear();
         self.shared.begins_histories = true;
     }
@@ -392,7 +443,11 @@ impl Engine {
     pub fn base_ended(&mut self, is_written: bool) -> Vec<usize> {
         let mut arrived = Vec::new();
         let Shared { log, log_cover, .. } = &mut self.shared;
-        log.annotate(|lines| arrived = log_cover.end_base(is_written, lines));
+        log.annotate(|lines| {
+            arrived = log_cover.end_base(is_written, lines);
+            // What came from two files may be to leave it again.
+            log_cover.follow(&self.keys, lines);
+        });
         arrived
     }
 
@@ -403,10 +458,16 @@ impl Engine {
     }
 
     /// The databases that a start is to bring into the append-only file before anybody is served:
-    /// by what is in force now they belong there, and the file that was loaded does not have them.
+    /// by what is in force now they belong there, and the file that was loaded does not have them,
+    /// or their rows come from two files.
     pub fn unlogged(&self) -> Vec<usize> {
         let wanted = self.shared.log_cover.left_out(&self.keys, true);
-        let is_wanted = |db: &usize| self.keys.database_at(*db).persist() == Persist::Aof;
+        // There may be fewer databases than there were.
+        let is_wanted = |db: &usize| {
+            *db < self.keys.database_count()
+                && (self.keys.database_at(*db).persist() == Persist::Aof
+                    || self.shared.log_cover.is_joined(*db))
+        };
         wanted.into_keys().filter(is_wanted).collect()
     }
 

@@ -39,7 +39,7 @@ const WORK_OF_ENDS: usize = 16;
 
 /// Whose command room is made for.
 #[derive(Debug, Default)]
-pub(crate) struct Caller<'a> {
+struct Caller<'a> {
     /// Its session; `None` between commands.
     session: Option<&'a mut Session>,
     /// Bytes of the buffer to which its replies are written.
@@ -89,9 +89,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Does as much eviction as may be done at a time; answers whether there is
+    /// Does as much eviction as may be done at a time, for nobody's command; returns whether
+    /// there is more to do.
+    pub(crate) fn evict_between_commands(&mut self, host: &mut dyn Host) -> bool {
+        self.evict(host, Caller::default())
+    }
+
+    /// Does as much eviction as may be done at a time; returns whether there is
     /// more to do.
-    pub(crate) fn evict(&mut self, host: &mut dyn Host, mut caller: Caller<'_>) -> bool {
+    fn evict(&mut self, host: &mut dyn Host, mut caller: Caller<'_>) -> bool {
         self.shared.relief = match self.shared.pause {
             // During a pause the data stay as they are.
             Some(_) => Relief::default(),

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::courier::Delivery;
-use crate::sessions::replicas::{Part, Replica, Stage};
+use crate::sessions::replicas::{Part, Replica, Stage, TELLS_SCHEMAS};
 use crate::sessions::replication::{Place, ReplicationId};
 use crate::sessions::session::Session;
 use crate::snapshot::{self, Coverage, SnapshotOptions};
@@ -118,7 +118,7 @@ impl Shared {
         let is_leading = self.primary.is_none();
         if self.replicas.looks.is_multiple_of(period)
             && self.replicas.count() > 0
-            && self.ending.is_none()
+            && self.shutdown.is_none()
             && self.failover.is_none()
             && is_leading
         {
@@ -248,7 +248,7 @@ impl Engine {
         shared.feed_effects(keys);
         shared.replication.select_anew();
         let place = shared.replication.place();
-        let mut part = Part::Everything;
+        let (tells, mut part) = (shared.tells_schemas(), Part::Everything);
         for replica in shared.replicas.all_mut() {
             if !sync.clients.contains(&replica.client) {
                 continue;
@@ -257,8 +257,11 @@ impl Engine {
             (replica.stage, replica.next) = (Stage::Receiving, place.offset);
             replica.begun = place.offset;
             if !replica.is_silent {
-                let line = format!("+FULLRESYNC {} {}\r\n", place.id, place.offset);
-                let line = line.into_bytes().into();
+                let mut line = format!("+FULLRESYNC {} {}", place.id, place.offset);
+                if replica.hears_schemas && tells {
+                    line = format!("{line} {TELLS_SCHEMAS}");
+                }
+                let line = format!("{line}\r\n").into_bytes().into();
                 shared.outbox.push(Delivery::Output(replica.client, line));
             }
         }

@@ -26,6 +26,7 @@ use crate::sessions::courier::Delivery;
 use crate::sessions::primary::{LinkStage, Primary, Transfer};
 use crate::sessions::replication::{Place, ReplicationId};
 use crate::sessions::session::Session;
+use crate::sessions::synced::SyncedPlace;
 use crate::sessions::transaction;
 use crate::snapshot::Loaded;
 use keyward_commands::flags::Flag;
@@ -77,6 +78,8 @@ pub struct Resumption {
     pub next: i64,
     /// Whether the other one is to lead from then on (FAILOVER).
     pub is_failover: bool,
+    /// Whether it is not known which schemas that history is under.
+    pub lacks_schemas: bool,
 }
 
 /// Whether a primary sends such a command: what is about rows or scripts, and what holds a
@@ -242,12 +245,23 @@ impl Shared {
         let now_ms = keys.now_ms();
         let timeout_s = self.tunables.replicating.timeout_s;
         let offset = self.replication.offset();
+        let is_collected = keys.effects.is_empty() && self.log.is_taken() && !self.is_loading;
+        // Changes of what the file is yet to have are in no file.
+        let is_collected = is_collected && !self.log_cover.awaits();
         let Some(primary) = &mut self.primary else { return };
+        let ends = host.log_ends();
+        let has_synced = match ends.filter(|_| is_collected) {
+            Some(ends) => primary.synced.note(offset, ends),
+            None => false,
+        };
         let Some(client) = primary.client else { return };
         // The clock may have been set back.
-        if !(0..TELL_INTERVAL_MS).contains(&(now_ms - primary.told_ms)) {
+        let is_time = !(0..TELL_INTERVAL_MS).contains(&(now_ms - primary.told_ms));
+        // Somebody waits there for this (WAITAOF).
+        if is_time || has_synced && std::mem::take(&mut primary.is_asking) {
             primary.told_ms = now_ms;
-            self.outbox.push(Delivery::Output(client, acknowledgement(offset).into()));
+            let synced = ends.map(|_| primary.synced.offset());
+            self.outbox.push(Delivery::Output(client, acknowledgement(offset, synced).into()));
         }
         if now_ms / 1000 - primary.heard_ms / 1000 > timeout_s {
             let line = b"MASTER timeout: no data nor PING received...";
@@ -258,11 +272,13 @@ impl Shared {
     }
 }
 
-/// What a primary is told of how far this server is.
-fn acknowledgement(offset: u64) -> Vec<u8> {
+/// What a primary is told of how far this server is, and its append-only file, if there is one.
+fn acknowledgement(offset: u64, synced: Option<u64>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let offset = offset.to_string();
-    push_request(&mut bytes, [&b"REPLCONF"[..], b"ACK", offset.as_bytes()].iter());
+    let (offset, synced) = (offset.to_string(), synced.map(|synced| synced.to_string()));
+    let mut words = vec!["REPLCONF", "ACK", &offset];
+    words.extend(synced.iter().flat_map(|synced| ["FACK", synced.as_str()]));
+    push_request(&mut bytes, words.iter());
     bytes
 }
 
@@ -290,7 +306,8 @@ impl Engine {
             true => (replication.id().to_string(), replication.offset() as i64 + 1),
             false => ("?".to_owned(), -1),
         };
-        Resumption { id, next, is_failover: self.shared.failover.is_some() }
+        let is_failover = self.shared.failover.is_some();
+        Resumption { id, next, is_failover, lacks_schemas: !self.shared.tells_schemas() }
     }
 
     /// The link has got so far.
@@ -312,15 +329,32 @@ impl Engine {
         }
     }
 
-    /// The primary goes on where this server is, by another id if it tells one; whether that is
-    /// possible.
-    pub fn go_on_following(&mut self, id: Option<&[u8]>) -> bool {
-        let Some(id) = id else { return true };
-        let Some(id) = ReplicationId::parse(id) else { return false };
-        if self.shared.replication.follow_under(id) {
-            self.shared.close_replicas();
+    /// The primary goes on where this server is, by another id if it tells one, and tells of
+    /// schemas or does not; whether that is possible.
+    pub fn go_on_following(
+        &mut self,
+        host: &mut dyn Host,
+        id: Option<&[u8]>,
+        tells_schemas: bool,
+    ) -> bool {
+        if let Some(id) = id {
+            let Some(id) = ReplicationId::parse(id) else { return false };
+            if self.shared.replication.follow_under(id) {
+                self.shared.close_replicas();
+            }
+        }
+        match tells_schemas {
+            true => self.note_telling(true),
+            false => self.shared.observe_untold(&self.keys, host),
         }
         true
+    }
+
+    /// The primary that is followed tells of the schemas of its history, or does not.
+    pub fn note_telling(&mut self, tells_schemas: bool) {
+        if let Some(arrival) = &mut self.shared.arrival {
+            arrival.note_telling(tells_schemas);
+        }
     }
 
     /// A snapshot of the primary is about to take the place of everything. Until it is loaded
@@ -369,10 +403,18 @@ impl Engine {
         host.loaded(loaded);
         if let Some(primary) = &mut self.shared.primary {
             (primary.failures, primary.skipped) = (0, 0);
+            primary.synced = SyncedPlace::default();
         }
         self.shared.resume_history(&mut self.keys, Place { id, offset }, db);
         self.shared.is_loading = false;
         Ok(())
+    }
+
+    /// So many rows of the primary's snapshot were left out: the rows here are others.
+    pub fn note_left_out(&mut self, rows: u64) {
+        if let Some(primary) = &mut self.shared.primary {
+            primary.skipped += rows;
+        }
     }
 
     /// The stream comes from now on, by this client.
@@ -473,8 +515,10 @@ impl Engine {
         let outcome = self.carry_out_all(host, &mut session, (buffer, &part), batch, &mut stream);
         self.shared.tunables.text_bytes_max = text_bytes_max;
         self.take_place(&session, buffer, &part, &stream);
-        if stream.asks {
-            out.extend_from_slice(&acknowledgement(self.shared.replication.offset()));
+        if let Some(primary) = self.shared.primary.as_mut().filter(|_| stream.asks) {
+            primary.is_asking = true;
+            let synced = host.log_ends().map(|_| primary.synced.offset());
+            out.extend_from_slice(&acknowledgement(self.shared.replication.offset(), synced));
         }
         self.shared.sessions.put_back(session);
         match outcome {
@@ -513,7 +557,10 @@ impl Engine {
         if !self.shared.primary.as_ref().is_some_and(|primary| primary.is_bringing) {
             return false;
         }
-        if !self.shared.bring_recalled(&mut self.keys, ROWS_PER_TICK) {
+        // A schema that only observes does not know which ends reads have renewed.
+        if self.keys.adopt_told_ends(ROWS_PER_TICK)
+            || !self.shared.bring_recalled(&mut self.keys, ROWS_PER_TICK)
+        {
             return true;
         }
         self.shared.is_loading = false;

@@ -215,11 +215,12 @@ impl Engine {
             text,
             "# Keyward\r\nslowlog_length:{}\r\nslowlog_last_id:{last_id}\r\n\
              slowlog_last_usec:{last_us}\r\nslow_commands:{}\r\nlarge_ends_pending:{}\r\n\
-             large_ends:{}\r\nschema_changing:{}\r\nschema_version:{}\r\n",
+             large_ends:{}\r\nfollow_ups_failed:{}\r\nschema_changing:{}\r\nschema_version:{}\r\n",
             slow.len(),
             slow.noted(),
             keys.pending_ends(),
             keys.ends_begun(),
+            stats.failures.count(),
             u8::from(self.shared.changeover.is_some()),
             keys.schema_version(),
         );

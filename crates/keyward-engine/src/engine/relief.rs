@@ -1,4 +1,4 @@
-//! How memory stands before a command.
+//! How memory stands before a command: what eviction came to.
 
 use keyward_commands::WireError;
 use keyward_schema::escape;

@@ -25,7 +25,6 @@ use crate::governed::strangers::Strangers;
 use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
-use crate::sessions::ending::Ending;
 use crate::sessions::failover::Failover;
 use crate::sessions::log_cover::LogCover;
 use crate::sessions::pause::Pause;
@@ -35,6 +34,7 @@ use crate::sessions::refusals::Refusals;
 use crate::sessions::replicas::{AckWait, Replicas};
 use crate::sessions::replication::{Place, Replication};
 use crate::sessions::session::{Session, Sessions};
+use crate::sessions::shutdown::Shutdown;
 use crate::sessions::stats::Stats;
 use crate::sessions::stream::AppendLog;
 use crate::sessions::tracking::Tracking;
@@ -50,6 +50,7 @@ use keyward_store::keyspace::blocking::TimeoutReply;
 use keyward_store::keyspace::changes::News;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::database::Database;
+use std::collections::BTreeSet;
 
 /// What all clients share besides the keys.
 #[derive(Debug)]
@@ -102,7 +103,7 @@ pub(crate) struct Shared {
     /// A replica is to take over.
     pub(crate) failover: Option<Failover>,
     /// The end of the server, which waits for replicas.
-    pub(crate) ending: Option<Ending>,
+    pub(crate) shutdown: Option<Shutdown>,
     /// What is to be appended to the append-only file.
     pub(crate) log: AppendLog,
     /// Which databases that file has.
@@ -141,12 +142,12 @@ pub(crate) struct Shared {
     /// Schemas that are to govern the rows which a start loads.
     pub(crate) arrival: Option<Box<Arrival>>,
     /// Databases that were promoted with rows which their schema did not govern.
-    pub(crate) observing_since_promotion: Vec<usize>,
+    pub(crate) observing_since_promotion: BTreeSet<usize>,
     /// What the file remembers that was loaded last, if it remembers anything; annotations that
     /// are being read.
     pub(crate) origin: Option<Memory>,
     pub(crate) annotations: Annotations,
-    /// Texts of files that KEYWARD SCHEMA APPLY replaced.
+    /// Texts of files that other schemas took the place of.
     pub(crate) replaced: ReplacedTexts,
     /// What KEYWARD SCHEMA APPLY did since the last snapshot, or earlier.
     pub(crate) applied: Applied,
@@ -190,7 +191,7 @@ impl Shared {
             replicas: Replicas::default(),
             primary: None,
             failover: None,
-            ending: None,
+            shutdown: None,
             pause: None,
             migrating: Migrating::default(),
             awaiting: Vec::new(),
@@ -207,7 +208,7 @@ impl Shared {
             remains: Remains::default(),
             strangers: None,
             arrival: None,
-            observing_since_promotion: Vec::new(),
+            observing_since_promotion: BTreeSet::new(),
             origin: None,
             annotations: Annotations::default(),
             replaced: ReplacedTexts::default(),
@@ -245,7 +246,7 @@ impl Shared {
 
     /// What files are to remember of the schemas in force.
     pub(crate) fn memory(&self, keys: &Keyspace) -> Memory {
-        Memory::of(keys, &self.replaced, &self.observed)
+        Memory::of(keys, &self.replaced_texts(keys), &self.observed, &self.untold(keys))
     }
 
     /// A client comes.
@@ -464,7 +465,9 @@ impl Shared {
     /// A snapshot has been written, or could not be: of this instant, or the one that was captured
     /// in steps.
     pub(crate) fn snapshot_ended(&mut self, is_written: bool) {
-        self.log.annotate(|lines| self.log_cover.end_snapshot(is_written, lines));
+        let mut told = Vec::new();
+        self.log_cover.end_snapshot(is_written, &mut told);
+        self.log.annotate(|lines| lines.append(&mut told));
     }
 
     /// Whether commands concern others than their client: somebody is shown them, or
@@ -568,7 +571,7 @@ impl Shared {
             refused_syncs: self.replicas.counters.refused,
             backlog_bytes: self.replication.backlog().map_or(0, |backlog| backlog.heap_bytes()),
             held_stream_bytes: self.held_stream_bytes(),
-            ends_in_ms: self.ending.as_ref().map(|it| (it.until_ms - keys.now_ms()).max(0)),
+            ends_in_ms: self.shutdown.as_ref().map(|it| (it.until_ms - keys.now_ms()).max(0)),
         }
     }
 }

@@ -51,41 +51,56 @@ const COLUMNS: [(&str, Figure); 13] = [
     ("shortened_later", |found| found.shortened_later),
 ];
 
+/// A figure in a sentence: of one, and of any other number.
+type Counted = (Figure, &'static str, &'static str);
+
 /// The kinds of change, in a sentence.
-const CHANGES: [(Figure, &str); 7] = [
-    (|found| found.destroyed, "rows and entries of derived keys destroyed"),
-    (|found| found.shortened, "rows shortened"),
-    (|found| found.dated, "rows dated"),
-    (|found| found.redated - found.dated - found.shortened, "rows given a later end or none"),
-    (|found| found.built, "entries of derived keys built"),
+const CHANGES: [Counted; 7] = [
+    (
+        |found| found.destroyed,
+        "row or entry of a derived key destroyed",
+        "rows and entries of derived keys destroyed",
+    ),
+    (|found| found.shortened, "row shortened", "rows shortened"),
+    (|found| found.dated, "row dated", "rows dated"),
+    (
+        |found| found.redated - found.dated - found.shortened,
+        "row given a later end or none",
+        "rows given a later end or none",
+    ),
+    (|found| found.built, "entry of a derived key built", "entries of derived keys built"),
     (
         |found| found.evicted,
+        "row or so evicted, since the keyspace takes more than its max_memory",
         "rows or so evicted, since the keyspace takes more than its max_memory",
     ),
-    (|found| found.unkept, "rows no longer kept in the files"),
+    (|found| found.unkept, "row no longer kept in the files", "rows no longer kept in the files"),
 ];
 
 /// What is kept though something is wrong with it.
-const KEPT: [(Figure, &str); 3] = [
-    (|found| found.misfits, "rows do not fit"),
-    (|found| found.conflicts, "rows claim what another has"),
-    (|found| found.overlong, "rows live longer than they may"),
+const KEPT: [Counted; 3] = [
+    (|found| found.misfits, "row does not fit", "rows do not fit"),
+    (|found| found.conflicts, "row claims what another has", "rows claim what another has"),
+    (|found| found.overlong, "row lives longer than it may", "rows live longer than they may"),
 ];
 
 fn sum(report: &Report, of: Figure) -> u64 {
     report.tables.iter().map(of).sum()
 }
 
-fn listed<const N: usize>(report: &Report, kinds: &[(Figure, &str); N]) -> Option<String> {
-    let counts = kinds.iter().map(|(of, what)| (sum(report, *of), what));
-    let told = counts.filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+/// The figures that are not zero, in words; none if all are.
+fn listed(kinds: &[Counted], figure: impl Fn(Figure) -> u64) -> Option<String> {
+    let counts = kinds.iter().map(|(of, one, many)| (figure(*of), one, many));
+    let told = counts.filter(|(count, ..)| *count > 0);
+    let told: Vec<String> = told
+        .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+        .collect();
     (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// What changes, in words; none if nothing does.
 pub(crate) fn changes(report: &Report) -> Option<String> {
-    listed(report, &CHANGES)
+    listed(&CHANGES, |of| sum(report, of))
 }
 
 /// Patterns that a sentence or the log names.
@@ -95,12 +110,9 @@ pub(crate) const PATTERNS_MAX: usize = 16;
 pub(crate) fn changes_by_pattern(book: &RuleBook, report: &Report) -> Vec<String> {
     let patterns = book.schema().keys.iter().map(|key| escape(key.pattern.text()).into_owned());
     let names = std::iter::once("(no pattern)".to_owned()).chain(patterns);
-    let told = names.zip(&report.tables).filter_map(|(name, found)| {
-        let counts = CHANGES.iter().map(|(of, what)| (of(found), what));
-        let counts = counts.filter(|(count, _)| *count > 0);
-        let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
-        (!counts.is_empty()).then(|| format!("{name}: {}", counts.join(", ")))
-    });
+    let told = names
+        .zip(&report.tables)
+        .filter_map(|(name, found)| Some(format!("{name}: {}", listed(&CHANGES, |of| of(found))?)));
     let mut told: Vec<String> = told.collect();
     if let Some(more) = told.len().checked_sub(PATTERNS_MAX).filter(|more| *more > 0) {
         told.truncate(PATTERNS_MAX);
@@ -109,9 +121,11 @@ pub(crate) fn changes_by_pattern(book: &RuleBook, report: &Report) -> Vec<String
     told
 }
 
-/// What is kept though something is wrong with it; none if there is nothing.
+/// What is kept though something is wrong with it, and that it is; none if there is nothing.
 pub(crate) fn kept(report: &Report) -> Option<String> {
-    listed(report, &KEPT)
+    let all: u64 = KEPT.iter().map(|(of, ..)| sum(report, *of)).sum();
+    let kept = if all == 1 { "it is kept" } else { "they are kept" };
+    listed(&KEPT, |of| sum(report, of)).map(|told| format!("{told}; {kept}"))
 }
 
 /// What goes with rows whose time was over before a start; none if nothing does.
@@ -134,8 +148,9 @@ pub(crate) fn strangers(db: usize, unknown: Unknown, count: u64, strays: u64) ->
     };
     (count > 0).then(|| {
         format!(
-            "Database {db}: {count} keys match no pattern (unknown = \"{}\"){strays}; KEYWARD \
-             UNKNOWN groups them by their form",
+            "Database {db}: {count} {} no pattern (unknown = \"{}\"){strays}; KEYWARD UNKNOWN \
+             groups them by their form",
+            if count == 1 { "key matches" } else { "keys match" },
             unknown.name()
         )
     })

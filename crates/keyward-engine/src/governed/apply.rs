@@ -125,9 +125,10 @@ impl Shared {
             if old == Some(new) {
                 continue;
             }
-            let was = old.map_or(Replaced::Nothing, Replaced::text);
-            let replaced = self.replaced.entry((db, place)).or_insert(was);
-            if *replaced == Replaced::text(new) {
+            let replaced = self.replaced.entry((db, place));
+            let replaced = replaced.or_insert_with(|| Replaced::by_apply(old));
+            replaced.has_come = false;
+            if replaced.is_of(new) {
                 self.replaced.remove(&(db, place));
             }
         }
@@ -176,7 +177,7 @@ impl Shared {
             || self.plan.as_ref().is_some_and(Plan::is_under_way)
     }
 
-    /// Goes on with putting a schema in force, if one is on the way; answers who waits for
+    /// Goes on with putting a schema in force, if one is on the way; returns who waits for
     /// it once it is done.
     pub(crate) fn go_on_changing_over(
         &mut self,
@@ -373,7 +374,7 @@ impl Changeover {
         }
         if !announced.plan.has_told(&report) {
             let mut plan = announced.plan;
-            plan.rename(keys, &report);
+            plan.rename(&report);
             let id = String::from_utf8_lossy(&plan.id).into_owned();
             let destroys = match destroyed {
                 0 => String::new(),
@@ -408,6 +409,9 @@ impl Changeover {
             host.log(LogLevel::Warning, line.as_bytes());
         }
         host.governed(self.db, book.schema());
+        if !book.observes_all() {
+            shared.observing_since_promotion.remove(&self.db);
+        }
         keys.govern(self.db, Arc::new(book), &survey);
         // What the files remember is no longer so.
         keys.changes.dirty += 1;

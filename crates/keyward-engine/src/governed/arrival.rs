@@ -5,9 +5,9 @@
 //! gives way to what was applied.
 //! Not here: putting it in force (`settlement`).
 
-use super::memory::{Applied, Memory, Remembered, book_of, parts};
+use super::memory::{Applied, Keyspaces, Memory, Remembered, book_of, parts};
 use keyward_rules::RuleBook;
-use keyward_schema::{Mode, Schema, escape, means_the_same};
+use keyward_schema::{Mode, Persist, Schema, escape, means_the_same};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -100,15 +100,43 @@ pub struct Unaccepted {
     pub tables: String,
     /// The plans, as `accept` takes them.
     pub plans: Vec<Acceptance>,
+    /// What was accepted, which is not all of that.
+    pub given: Vec<Acceptance>,
+}
+
+impl Unaccepted {
+    /// How what was accepted differs from the plans; none if nothing was.
+    fn difference(&self) -> Option<String> {
+        let of_given = self.given.iter().filter_map(|given| {
+            let name = escape(&given.plan);
+            let Some(plan) = self.plans.iter().find(|plan| plan.plan == given.plan) else {
+                return Some(format!("no plan here is called {name}"));
+            };
+            let (destroys, most) = (plan.destroys_max, given.destroys_max);
+            (destroys > most).then(|| match most {
+                0 => format!("{name} destroys {destroys}, and no DESTROY stands behind it"),
+                _ => format!("{name} destroys {destroys}, which is more than {most}"),
+            })
+        });
+        let is_unnamed =
+            |plan: &&Acceptance| self.given.iter().all(|given| given.plan != plan.plan);
+        let unnamed = self.plans.iter().filter(is_unnamed);
+        let of_plans = unnamed.map(|plan| format!("{} was not accepted", plan.plan));
+        let all: Vec<String> = of_given.chain(of_plans).collect();
+        let given = escape(&in_words(&self.given)).into_owned();
+        (!self.given.is_empty())
+            .then(|| format!("What was accepted, {given}, is not this: {}\n", all.join("; ")))
+    }
 }
 
 impl fmt::Display for Unaccepted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plans = in_words(&self.plans);
+        let difference = self.difference().unwrap_or_default();
         write!(
             f,
             "the schemas would change rows that are there, so nothing was started and nothing \
-             changed.\n{}To have it done, start with --accept {plans}\nTo look at it first, \
+             changed.\n{}{difference}To have it done, start with --accept {plans}\nTo look at it first, \
              start with --observe, which changes nothing",
             self.tables
         )
@@ -125,17 +153,24 @@ pub(crate) struct Arrival {
     /// What was applied since the snapshot that was loaded.
     pub(super) applied: Option<Applied>,
     /// Whether something that the files remember could not be read.
-    pub(super) is_damaged: bool,
+    pub(crate) is_damaged: bool,
     /// Whether another server went on with the append-only file behind what it remembers.
     pub(crate) is_continued: bool,
     /// Databases whose rows are of a snapshot beside the append-only file which another server
     /// wrote.
     pub(super) foreign: BTreeSet<usize>,
+    /// What the append-only file remembers of databases whose rows are of a snapshot from before
+    /// that; `memory` has what that one remembers of them.
+    pub(super) logged: Keyspaces,
+    /// What was accepted since that snapshot.
+    pub(super) accepted: Option<Applied>,
     /// Books that the files remember, which rows are to be brought to.
     pub(super) coming: VecDeque<(usize, Option<Arc<RuleBook>>)>,
     pub(super) is_bringing: bool,
     /// What a primary told last could not be read: what was in force before observes.
     pub(super) is_unread: bool,
+    /// Nobody has told which schemas the rows of a replica are under: what is in force observes.
+    pub(super) is_untold: bool,
 }
 
 /// What is to govern a database.
@@ -144,11 +179,28 @@ pub(super) struct Target {
     pub(super) modes: Vec<Option<Mode>>,
     /// The places of keyspaces that go on with what was applied.
     pub(super) applied: Vec<usize>,
+    /// Whether it goes on observing, since the rows came from a server that told of no schemas.
+    pub(super) is_untold: bool,
+}
+
+impl Target {
+    /// The same for a database without rows: there is nothing that nobody judged.
+    pub(super) fn without_rows(self, expected: &Expected) -> Target {
+        let modes = vec![expected.overruling(); self.modes.len()];
+        Target { modes, is_untold: false, ..self }
+    }
+}
+
+impl Expected {
+    /// What overrules the modes of all schemas.
+    fn overruling(&self) -> Option<Mode> {
+        self.observes.then_some(Mode::Observe)
+    }
 }
 
 impl Arrival {
     pub(crate) fn new(expected: Expected) -> Arrival {
-        Arrival { expected: Arc::new(expected), ..Arrival::default() }
+        Arrival { expected: Arc::new(expected), is_untold: true, ..Arrival::default() }
     }
 
     /// Whether this server has schemas of its own.
@@ -169,15 +221,13 @@ impl Arrival {
     /// What is to govern a database, by what is served and what the files remember.
     pub(super) fn target(&self, db: usize) -> Option<Target> {
         let remembered = self.last(db);
-        let overruling = self.expected.observes.then_some(Mode::Observe);
         let Some(served) = self.expected.schemas.get(&db) else {
             // One that was applied where no file was goes on.
             let is_ours = |own: &Remembered| own.replaced.is_some();
             let is_applied = !remembered.is_empty() && remembered.iter().all(is_ours);
             let book = book_of(remembered, |own| own.name_of_text(None)).filter(|_| is_applied)?;
-            let modes = vec![overruling; remembered.len()];
             let applied = (0..remembered.len()).collect();
-            return Some(Target { schema: book.declared().clone(), modes, applied });
+            return Some(self.in_its_mode(db, book.declared().clone(), applied));
         };
         let mut applied = Vec::new();
         let chosen = served.iter().enumerate().map(|(place, own)| {
@@ -193,14 +243,66 @@ impl Arrival {
             schema
         });
         let schemas: Vec<Schema> = chosen.collect();
-        let modes = vec![overruling; schemas.len()];
-        Some(Target { schema: Schema::join(schemas), modes, applied })
+        Some(self.in_its_mode(db, Schema::join(schemas), applied))
     }
 
-    /// What was in force last in a database: what was applied since, or what the files remember.
+    /// A schema that is to govern a database. Where it observes the rows of a server that told of
+    /// none it goes on to, until what it would change is accepted.
+    fn in_its_mode(&self, db: usize, schema: Schema, applied: Vec<usize>) -> Target {
+        let own = parts(&schema);
+        let is_same = |(own, other): (&Schema, &Remembered)| {
+            *own.keyspace.name == *other.name
+                && means_the_same(own.source.whole_text(), &other.text)
+        };
+        let (last, memory) = (self.last(db), self.last_memory(db));
+        let is_untold = memory.untold.contains(&db)
+            && self.expected.accepted.is_empty()
+            && own.len() == last.len()
+            && own.iter().zip(last).all(is_same);
+        let mode = is_untold.then_some(Mode::Observe).or(self.expected.overruling());
+        let modes = vec![mode; own.len()];
+        Target { schema, modes, applied, is_untold }
+    }
+
+    /// Where the schemas that are to govern a database have its rows kept; none if none is to.
+    pub(crate) fn persist_to_come(&self, db: usize) -> Option<Persist> {
+        self.expected.schemas.get(&db)?.first().map(|schema| schema.keyspace.persist)
+    }
+
+    /// What was in force last in a database: what was applied since, or what the files remember,
+    /// the append-only file before a snapshot.
     pub(super) fn last(&self, db: usize) -> &[Remembered] {
         let applied = self.applied.as_ref().and_then(|applied| applied.memory.in_force.get(&db));
-        applied.or_else(|| self.memory.in_force.get(&db)).map_or(&[], |last| last)
+        let logged = applied.or_else(|| self.logged.get(&db));
+        logged.or_else(|| self.memory.in_force.get(&db)).map_or(&[], |last| last)
+    }
+
+    /// The memory that says of what was in force last whether its rows were told of.
+    fn last_memory(&self, db: usize) -> &Memory {
+        let applied = self.applied.as_ref().map(|applied| &applied.memory);
+        applied.filter(|memory| memory.in_force.contains_key(&db)).unwrap_or(&self.memory)
+    }
+
+    /// What there is to say of keyspaces of a database that KEYWARD SCHEMA APPLY put in force, and
+    /// that give way to a file which says something else than the one it replaced, given the places
+    /// of those that do not: lines for the log.
+    pub(super) fn no_longer_applied(&self, db: usize, applied: &[usize]) -> Vec<String> {
+        let served = self.expected.schemas.get(&db).into_iter().flatten().enumerate();
+        let given_way = served.filter(|(place, _)| !applied.contains(place)).filter(|(_, own)| {
+            let was_applied =
+                |it: &Remembered| it.replaced.as_ref().is_some_and(|own| !own.has_come);
+            let is_it = |it: &&Remembered| *it.name == *own.keyspace.name && was_applied(it);
+            let before = self.last(db).iter().find(is_it);
+            before.is_some_and(|it| !means_the_same(&it.text, own.source.whole_text()))
+        });
+        let in_words = |(_, own): (usize, &Schema)| {
+            format!(
+                "Database {db}, {}: KEYWARD SCHEMA APPLY had put another schema in force; the file \
+                 was edited since, and takes its place",
+                escape(&own.source.name)
+            )
+        };
+        given_way.map(in_words).collect()
     }
 
     /// What there is to say of the keyspaces that the files remember and that are not served,

@@ -13,6 +13,7 @@
 //! clocks.
 //! Not here: what entries hold (`keyward-rules`), who stores them (`keyward-sync`).
 
+use super::failures;
 use super::feed_history::History;
 use super::{Start, follow_up};
 use crate::engine::context::{Ctx, Outcome};
@@ -163,7 +164,10 @@ pub(crate) fn begin_histories(keys: &mut Keyspace, shared: &mut Shared, host: &m
             if is_there || has_mirrored(keys, db, book.schema(), keyspace) {
                 let at = (db, feed, marks);
                 let outcome = begin(keys, shared, &mut session, host, at);
-                debug_assert!(outcome.is_ok(), "a group of a changefeed is made");
+                if let Err(error) = outcome {
+                    let subject = "the beginning of a history of a changefeed";
+                    failures::note(keys, shared, host, db, subject, &error.text());
+                }
             }
         }
     }
@@ -206,7 +210,7 @@ fn begin(
     past.sort();
     let number = past.last().map_or(1, |(number, _)| number.saturating_add(1));
     let mut chance = [0; 16];
-    host.fill_with_secrets(&mut chance);
+    host.fill_with_secrets(&mut chance)?;
     let FeedMarks { declared, active } = marks;
     let chance = u128::from_be_bytes(chance);
     let group = format!("{number}-{chance:032x}-{declared:016x}-{active:016x}").into_bytes();

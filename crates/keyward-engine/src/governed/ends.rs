@@ -4,14 +4,12 @@
 //! has the keys that it touches finished first; what it would have to know of too many rows
 //! for that, it waits for while others are served. Inside a script or a transaction nobody
 //! can wait, and all of it is done at once.
-//! Not here: what is pending and what it hides (`keyspace::pending`), which ends are large
-//! (the rule book).
+//! Not here: who has to wait (`awaiting`), what is pending and what it hides
+//! (`keyspace::pending`), which ends are large (the rule book).
 
 use super::awaited::Awaited;
-use super::{
-    Start, count_companion, depends_on_others, follow, follow_ended, follow_up, sorted_by,
-};
-use crate::engine::Engine;
+use super::failures;
+use super::{Start, count_companion, depends_on_others, follow, follow_up, sorted_by};
 use crate::engine::context::{Ctx, Stage};
 use crate::engine::shared::Shared;
 use crate::host::Host;
@@ -22,21 +20,14 @@ use keyward_resp::Args;
 use keyward_rules::host::policy::{self, FinishedFirst};
 use keyward_rules::{Cause, Judged};
 use keyward_store::keyspace::client_id::ClientId;
-use keyward_store::keyspace::{ENDS_MAX, EndCursor, Finish, Keyspace};
+use keyward_store::keyspace::{EndCursor, Finish, Keyspace};
 
 /// Rows of which a tick removes something: a fifth of a millisecond of work.
 const ROWS_PER_TICK: usize = 48;
-/// Due rows that a command removes before it runs; it waits for more.
-const SETTLED_AT_ONCE: usize = 32;
 /// Steps that are gathered at a time where all are taken at once.
-const STEPS_AT_ONCE: usize = 1024;
+pub(super) const STEPS_AT_ONCE: usize = 1024;
 /// Who has waited so long for due rows to go removes more of them itself: others become due.
-const DUE_PATIENCE_MS: i64 = 100;
-const SETTLED_AT_LAST: usize = 128;
-/// When somebody has waited so long for ends, those who write wait too: they begin others.
-const ENDS_PATIENCE_MS: i64 = 1_000;
-/// Who waits for fewer goes on when so many are left.
-const ENDS_LEFT: u64 = 128;
+pub(super) const DUE_PATIENCE_MS: i64 = 100;
 
 /// Does what a pending end has yet to do to a key, or to one of its dependents. It is a part
 /// of the unit around it, if there is one, and is undone with it; what that changed itself is
@@ -69,7 +60,7 @@ fn finish(
         }
     };
     keys.journal.leave();
-    debug_assert!(outcome.is_ok(), "what an end does fits the keyspace");
+    failures::look_at(keys, shared, host, (finish.db, args), outcome);
     if finish.cause == Cause::Eviction
         && let Some(book) = keys.book_of(finish.db).cloned()
     {
@@ -182,7 +173,7 @@ pub(crate) fn replay(ctx: &mut Ctx<'_>) {
             let key = args.at(key.index);
             for lost in keys.replay_loss(db, key) {
                 let outcome = follow_up(keys, shared, session, *host, db, lost.args());
-                debug_assert!(outcome.is_ok(), "what an end does fits the keyspace");
+                failures::look_at(keys, shared, *host, (db, lost.args()), outcome);
             }
             keys.replay_write(db, key, is_removed);
         }
@@ -230,7 +221,7 @@ pub(crate) fn release(keys: &Keyspace, shared: &mut Shared) {
 
 /// The number of the end that has to be over before a command by itself can run; zero if
 /// none has to.
-fn awaited_by(keys: &Keyspace, db: usize, command: &Command, args: Args<'_>) -> u64 {
+pub(super) fn awaited_by(keys: &Keyspace, db: usize, command: &Command, args: Args<'_>) -> u64 {
     match policy::finished_first(command, args) {
         FinishedFirst::OfDraw if keys.has_pending() && !keys.draws_shown(db) => keys.ends_begun(),
         FinishedFirst::All => keys.ends_begun(),
@@ -284,89 +275,4 @@ pub(crate) fn removes_first(
             }
             _ => touches(command, args),
         }
-}
-
-impl Engine {
-    /// Removes what a command must not see, if that takes little; has the client wait for it
-    /// otherwise, and answers that it does.
-    #[cold]
-    pub(crate) fn await_ends(
-        &mut self,
-        host: &mut dyn Host,
-        session: &mut Session,
-        command: &Command,
-        args: Args<'_>,
-    ) -> bool {
-        let is_exempt = session.id == ClientId(0) || session.is_monitor || session.is_replica;
-        if is_exempt || transaction::queues(session, command) {
-            return false;
-        }
-        let Engine { keys, shared, .. } = self;
-        let mut is_settled = true;
-        if keys.is_unsettled() && depends_on_others(keys, session, command, args) {
-            keys.effects.begin_unit();
-            // Where nothing is swept nobody else would remove them.
-            let waited_ms = session.awaits_since_ms.map_or(0, |since| keys.now_ms() - since);
-            let most = match waited_ms < DUE_PATIENCE_MS {
-                true => SETTLED_AT_ONCE,
-                false => SETTLED_AT_LAST,
-            };
-            is_settled = keys.settle(if shared.switches.sweeps { most } else { usize::MAX });
-            follow_ended(keys, shared, session, host);
-            shared.spread_news(keys, Some(session));
-        }
-        let mut end = match &session.transaction {
-            Some(transaction) if policy::runs_queue(command) => {
-                let queued = transaction.queue.iter();
-                let awaited = queued
-                    .map(|(command, args)| awaited_by(keys, session.db, command, args.args()));
-                awaited.max().unwrap_or(0)
-            }
-            _ => awaited_by(keys, session.db, command, args),
-        };
-        let may_begin_ends = policy::may_begin_ends(command);
-        let is_overdue = |awaited: &Awaited| keys.now_ms() - awaited.since_ms >= ENDS_PATIENCE_MS;
-        if may_begin_ends && (shared.drains_ends || shared.awaiting.iter().any(is_overdue)) {
-            end = keys.ends_begun();
-        } else if may_begin_ends && keys.pending_ends() >= ENDS_MAX {
-            end = end.max(keys.ends_begun().saturating_sub(ENDS_LEFT));
-        }
-        if is_settled && end <= keys.ended_up_to() {
-            session.awaits_since_ms = None;
-            return false;
-        }
-        session.postponed.push_front(args.into());
-        session.is_paused = true;
-        let (client, no_due_source) = (session.id, !is_settled);
-        let since_ms = *session.awaits_since_ms.get_or_insert(keys.now_ms());
-        shared.awaiting.push(Awaited { client, end, no_due_source, since_ms });
-        true
-    }
-
-    /// Whether ends are pending: a snapshot of this instant would have what is gone. Those of a
-    /// replica come by its primary's stream.
-    pub fn has_pending_ends(&self) -> bool {
-        self.keys.has_pending() && !self.keys.is_following()
-    }
-
-    /// Whether rows are still on their way to the tables of a schema that came into force: a
-    /// snapshot would first bring them all, in one go.
-    pub fn is_bringing_rows(&self) -> bool {
-        self.keys.is_bringing_rows()
-    }
-
-    /// Lets who writes wait until all pending ends are over, or no longer so.
-    pub fn drain_ends(&mut self, is_on: bool) {
-        self.shared.drains_ends = is_on;
-    }
-
-    /// Takes all steps of pending ends at once, if they are this server's to take.
-    pub fn finish_ends(&mut self, host: &mut dyn Host) {
-        let Engine { keys, shared, .. } = self;
-        let mut nobody = Session::new(ClientId(0), keys.now_ms(), true);
-        keys.effects.begin_unit();
-        while keys.has_pending() && !keys.is_following() {
-            advance(keys, shared, &mut nobody, host, STEPS_AT_ONCE);
-        }
-    }
 }

@@ -11,9 +11,11 @@
 //! ```
 //!
 //! `mode` is what overruled the modes of the text (`schema` if nothing did); with `was-` before it
-//! the line tells what governed the rows before a schema came that only observes. `replaced` tells
-//! that KEYWARD SCHEMA APPLY put the text in force: it is the SHA-1 of the text of the file that
-//! it replaced, or `none` where there was no schema; otherwise `-`. An annotation is a line of at
+//! the line tells what governed the rows before a schema came that only observes, and with
+//! `untold-` before it the schema only observes because the rows came from a server that told of
+//! none. `replaced` tells that KEYWARD SCHEMA APPLY put the text in force: it is the SHA-1 of the
+//! text of the file that it replaced, or `none` where there was no schema; with `came-` before it
+//! the text came with the data in the place of that; otherwise it is `-`. An annotation is a line of at
 //! most 1024 bytes, so the text is cut into several of them, with `\`, line feed and carriage
 //! return escaped; the last one says how many bytes there were, and their SHA-1.
 //! Invariant: what cannot be read is told as [`Damaged`], never taken for something else.
@@ -22,9 +24,9 @@
 use super::arrival::{Acceptance, in_words};
 use keyward_lua::sha1_hex;
 use keyward_rules::RuleBook;
-use keyward_schema::{Mode, Schema, check, conflicts, means_the_same};
+use keyward_schema::{Mode, Persist, Schema, check, conflicts, means_the_same};
 use keyward_store::keyspace::Keyspace;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// What messages call a schema that came over the wire where no file was.
@@ -39,10 +41,14 @@ pub(crate) const FACT: &str = "keyward-schemas";
 const HEAD: &[u8] = b"keyward-schemas 1\n";
 /// What stands before the mode of a keyspace that governed rows before they were observed.
 const OBSERVED: &str = "was-";
+/// What stands before the mode of a keyspace that observes rows of a server without schemas.
+const UNTOLD: &str = "untold-";
 /// What the note of applied schemas begins with.
 const APPLIED_HEAD: &str = "keyward-applied 2 ";
 /// Plans that such a note names.
 const APPLIED_PLANS_MAX: usize = 64;
+/// What stands before what a schema replaced that came with the data.
+const CAME: &str = "came-";
 /// What annotations begin with, and the last of them.
 const LINE: &[u8] = b"#keyward-schemas:";
 const LAST_LINE: &[u8] = b"#keyward-schemas-end:";
@@ -55,22 +61,45 @@ const BYTES_MAX: usize = 64 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
-/// What a schema that was applied took the place of.
+/// What a schema in force took the place of that no file has: a start goes on with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Replaced {
-    /// No schema.
-    Nothing,
-    /// A text with this SHA-1.
-    Text(String),
+pub(crate) struct Replaced {
+    /// The SHA-1 of the text that the file had; `None` if there was no file.
+    pub(crate) file: Option<String>,
+    /// Whether it came with the data; else KEYWARD SCHEMA APPLY put it in force.
+    pub(crate) has_come: bool,
 }
 
 impl Replaced {
-    pub(crate) fn text(text: &str) -> Replaced {
-        Replaced::Text(sha1(text))
+    /// A schema is applied in the place of this text.
+    pub(crate) fn by_apply(text: Option<&str>) -> Replaced {
+        Replaced { file: text.map(sha1), has_come: false }
+    }
+
+    /// Whether the file had this text.
+    pub(crate) fn is_of(&self, text: &str) -> bool {
+        self.file.as_ref().is_some_and(|sum| *sum == sha1(text))
+    }
+
+    fn word(&self) -> String {
+        let came = if self.has_come { CAME } else { "" };
+        format!("{came}{}", self.file.as_deref().unwrap_or("none"))
+    }
+
+    fn read(word: &str) -> Option<Replaced> {
+        let (word, has_come) = match word.strip_prefix(CAME) {
+            Some(word) => (word, true),
+            None => (word, false),
+        };
+        match word {
+            "-" => None,
+            "none" => Some(Replaced { file: None, has_come }),
+            sum => Some(Replaced { file: Some(sum.to_owned()), has_come }),
+        }
     }
 }
 
-/// The texts that KEYWARD SCHEMA APPLY replaced, by database and place of the keyspace.
+/// What schemas in force took the place of, by database and place of the keyspace.
 pub(crate) type ReplacedTexts = BTreeMap<(usize, usize), Replaced>;
 
 /// A keyspace that was in force.
@@ -81,7 +110,7 @@ pub(crate) struct Remembered {
     pub(crate) text: String,
     /// What overruled its modes.
     pub(crate) mode: Option<Mode>,
-    /// If it was applied.
+    /// If no file has it.
     pub(crate) replaced: Option<Replaced>,
 }
 
@@ -94,11 +123,20 @@ pub(crate) struct Memory {
     pub(crate) in_force: Keyspaces,
     /// Where those only observe: what governed the rows before.
     pub(crate) observed: Keyspaces,
+    /// Databases where those only observe because the rows came from a server that told of no
+    /// schemas.
+    pub(crate) untold: BTreeSet<usize>,
 }
 
 impl Memory {
-    /// What is in force now, where `observed` tells what governed rows that are observed now.
-    pub(crate) fn of(keys: &Keyspace, replaced: &ReplacedTexts, observed: &Keyspaces) -> Memory {
+    /// What is in force now, where `observed` tells what governed rows that are observed now, and
+    /// `untold` which of them came from a server that told of no schemas.
+    pub(crate) fn of(
+        keys: &Keyspace,
+        replaced: &ReplacedTexts,
+        observed: &Keyspaces,
+        untold: &BTreeSet<usize>,
+    ) -> Memory {
         let governed = (0..keys.database_count()).filter_map(|db| {
             let book = keys.book_of(db)?;
             let remember = |(place, part): (usize, &Schema)| Remembered {
@@ -112,7 +150,8 @@ impl Memory {
         let is_observed = |db: &usize| keys.book_of(*db).is_some_and(|book| book.observes_all());
         let observed = observed.iter().filter(|(db, _)| is_observed(db));
         let observed = observed.map(|(db, all)| (*db, all.clone())).collect();
-        Memory { in_force: governed.collect(), observed }
+        let untold = untold.iter().copied().filter(is_observed).collect();
+        Memory { in_force: governed.collect(), observed, untold }
     }
 
     /// The text that says so; empty if no schema is in force.
@@ -128,12 +167,10 @@ impl Memory {
         });
         for (db, own, what) in all {
             let Remembered { name, text: schema, mode, replaced } = own;
+            let is_untold = what.is_empty() && self.untold.contains(db);
+            let what = if is_untold { UNTOLD } else { what };
             let mode = format!("{what}{}", mode.map_or("schema", Mode::name));
-            let replaced = match replaced {
-                None => "-",
-                Some(Replaced::Nothing) => "none",
-                Some(Replaced::Text(sum)) => sum,
-            };
+            let replaced = replaced.as_ref().map_or("-".to_owned(), Replaced::word);
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{db} {mode} {replaced} {} {}", name.len(), schema.len());
             let _ = writeln!(text, "{name}{schema}");
@@ -156,10 +193,14 @@ impl Memory {
                 let end = rest.iter().position(|byte| *byte == b'\n')?;
                 let words: Vec<&str> = std::str::from_utf8(&rest[..end]).ok()?.split(' ').collect();
                 let [db, mode, replaced, name, schema] = words[..] else { return None };
+                let db = db.parse().ok()?;
                 let (mode, all) = match mode.strip_prefix(OBSERVED) {
                     Some(mode) => (mode, &mut memory.observed),
                     None => (mode, &mut memory.in_force),
                 };
+                let untold = mode.strip_prefix(UNTOLD);
+                memory.untold.extend(untold.map(|_| db));
+                let mode = untold.unwrap_or(mode);
                 let (name, schema): (usize, usize) = (name.parse().ok()?, schema.parse().ok()?);
                 rest = &rest[end + 1..];
                 let body = rest.get(..name.checked_add(schema)?.checked_add(1)?)?;
@@ -169,17 +210,19 @@ impl Memory {
                     name: body.get(..name)?.to_owned(),
                     text: body.get(name..)?.to_owned(),
                     mode: if mode == "schema" { None } else { Some(Mode::named(mode)?) },
-                    replaced: match replaced {
-                        "-" => None,
-                        "none" => Some(Replaced::Nothing),
-                        sum => Some(Replaced::Text(sum.to_owned())),
-                    },
+                    replaced: Replaced::read(replaced),
                 };
-                all.entry(db.parse().ok()?).or_default().push(own);
+                all.entry(db).or_default().push(own);
             }
             Some(memory)
         };
         parse().ok_or(Damaged)
+    }
+
+    /// Where the schemas of a database have its rows kept; none if there are none.
+    pub(crate) fn persist(&self, db: usize) -> Option<Persist> {
+        let book = book_of(self.in_force.get(&db)?, |own| own.name.clone())?;
+        Some(book.schema().keyspace.persist)
     }
 
     /// Whether another one has texts of a database that mean the same, in whatever modes.
@@ -248,7 +291,7 @@ impl Applied {
 impl Remembered {
     /// Whether it was put in force in the place of this text of a file.
     pub(crate) fn replaces(&self, text: &str) -> bool {
-        matches!(&self.replaced, Some(Replaced::Text(sum)) if *sum == sha1(text))
+        self.replaced.as_ref().is_some_and(|replaced| replaced.is_of(text))
     }
 
     /// The schema, by a name for its text; none if this version does not take it.
@@ -259,8 +302,9 @@ impl Remembered {
     /// What messages call its text, which is not that of the file of its keyspace, if there is
     /// one: lines are counted in this text.
     pub(crate) fn name_of_text(&self, file: Option<&str>) -> String {
-        match (&self.replaced, file) {
-            (Some(Replaced::Nothing), None) => applied_name(FILE_NAME),
+        let applied = self.replaced.as_ref().filter(|replaced| !replaced.has_come);
+        match (applied, file) {
+            (Some(Replaced { file: None, .. }), None) => applied_name(FILE_NAME),
             (Some(_), file) => applied_name(file.unwrap_or(&self.name)),
             (None, Some(file)) => format!("{}{AS_IT_CAME}", file_of(file)),
             (None, None) => self.name.clone(),
@@ -392,13 +436,15 @@ mod tests {
             (
                 3,
                 vec![
-                    own("", &long, Some(Mode::Observe), Some(Replaced::Nothing)),
-                    own("two words", "", Some(Mode::Warn), Some(Replaced::text("x"))),
+                    own("", &long, Some(Mode::Observe), Some(Replaced::by_apply(None))),
+                    own("two words", "", Some(Mode::Warn), Some(Replaced::by_apply(Some("x")))),
                 ],
             ),
         ]);
-        let observed = BTreeMap::from([(3, vec![own("shop", "c\n", Some(Mode::Warn), None)])]);
-        Memory { in_force, observed }
+        let came = Replaced { has_come: true, ..Replaced::by_apply(Some("d")) };
+        let observed = vec![own("shop", "c\n", Some(Mode::Warn), Some(came))];
+        let observed = BTreeMap::from([(3, observed)]);
+        Memory { in_force, observed, untold: BTreeSet::from([3]) }
     }
 
     #[test]

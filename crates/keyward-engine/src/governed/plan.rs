@@ -12,9 +12,9 @@ use super::telling::{Listener, Telling, Told};
 use crate::host::Host;
 use keyward_lua::sha1_hex;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
+use keyward_schema::Mode;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::{Keyspace, Surveyor};
-use std::sync::Arc;
 
 /// Rows that are met, concluded, moved or changed per tick at most: about half a
 /// millisecond of work.
@@ -102,34 +102,32 @@ impl Remains {
     }
 }
 
-/// The name of a plan. It depends on the two schemas and on what kinds of change there are in
-/// which pattern, not on how many rows they are, which time moves: so who accepts a plan for
-/// the next start means the same as who applies it now.
-pub(crate) fn name(
-    db: usize,
-    before: Option<&RuleBook>,
-    book: &RuleBook,
-    report: &Report,
-) -> Box<[u8]> {
+/// The name of a plan. It depends on what is done: on the schema that comes and on what kinds
+/// of change there are in which pattern. It does not depend on how many rows they are, which
+/// time moves, nor on what governed them before and in which tables that has put them: so who
+/// accepts a plan for the next start means the same as who applies it now, and a start that
+/// observes leaves the name as it was.
+pub(crate) fn name(db: usize, book: &RuleBook, report: &Report) -> Box<[u8]> {
     let mut origin = format!("{db}\n");
-    for book in before.into_iter().chain([book]) {
-        let schema = book.declared();
-        origin.extend(schema.ids().map(|id| if book.observes(id) { 'o' } else { '-' }));
-        for part in parts(schema) {
-            let text = part.source.whole_text();
-            origin += &format!("\n{} {} {text}", part.keyspace.name, text.len());
-        }
+    let schema = book.declared();
+    origin.extend(schema.ids().map(|id| if book.observes(id) { 'o' } else { '-' }));
+    for part in parts(schema) {
+        let text = part.source.whole_text();
+        origin += &format!("\n{} {} {text}", part.keyspace.name, text.len());
     }
-    for (found, kinds) in report.tables.iter().zip(kinds_of(report)) {
-        let moved = found.moved > 0;
-        let [destroyed, shortened, dated, undated, built, evicted, unkept] = kinds;
-        let kinds = [destroyed, shortened, dated, undated, built, moved];
+    for kinds in kinds_of(report) {
         origin.extend(kinds.map(|is_there| if is_there { '1' } else { '0' }));
-        let later = [(evicted, 'e'), (unkept, 'u')];
-        origin.extend(later.iter().filter(|(is_there, _)| *is_there).map(|(_, kind)| *kind));
         origin.push('\n');
     }
     sha1_hex(origin.as_bytes())[..NAME_DIGITS].into()
+}
+
+/// The same of a plan that is about modes: which ones they are is a part of it.
+fn name_of_modes(name: &[u8], book: &RuleBook) -> Box<[u8]> {
+    let modes = book.modes().into_iter().map(|mode| mode.map_or("schema", Mode::name));
+    let modes: Vec<&str> = modes.collect();
+    let origin = [name, b"\n", modes.join(" ").as_bytes()].concat();
+    sha1_hex(&origin)[..NAME_DIGITS].into()
 }
 
 /// Whether rows of a pattern are destroyed, shortened, dated, given a later end or none, built,
@@ -157,9 +155,11 @@ impl Plan {
     }
 
     /// Takes the name of what there is to do now.
-    pub(crate) fn rename(&mut self, keys: &Keyspace, report: &Report) {
-        let before = keys.book_of(self.db).map(Arc::as_ref);
-        self.id = name(self.db, before, &self.book, report);
+    pub(crate) fn rename(&mut self, report: &Report) {
+        self.id = name(self.db, &self.book, report);
+        if self.is_of_modes {
+            self.id = name_of_modes(&self.id, &self.book);
+        }
         self.kinds = kinds_of(report).collect();
     }
 
@@ -172,7 +172,7 @@ impl Plan {
     /// about them; whether there is nothing left but to tell.
     pub(crate) fn advance(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
         keys.bring_up_to_date((self.db, Surveyor::Plan), &mut self.survey, &self.book);
-        let Plan { id, kinds, db, book, survey, keyspace, .. } = self;
+        let Plan { id, kinds, db, book, survey, keyspace, is_of_modes, .. } = self;
         let Some(making) = &mut self.under_way else { return true };
         if let Some((report, telling)) = &mut making.report {
             return telling.advance(book.schema(), report);
@@ -191,7 +191,10 @@ impl Plan {
         conclusion.report().commands.clear();
         let Some(conclusion) = making.conclusion.take_if(|_| is_over) else { return false };
         let report = conclusion.into_report();
-        *id = name(*db, keys.book_of(*db).map(Arc::as_ref), book, &report);
+        *id = name(*db, book, &report);
+        if *is_of_modes {
+            *id = name_of_modes(id, book);
+        }
         kinds.extend(kinds_of(&report));
         making.changes.extend(losses::excesses_in_words(book, &report));
         making.changes.extend(losses::unkept_in_words(book, &report));

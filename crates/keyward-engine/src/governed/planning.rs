@@ -49,7 +49,7 @@ pub(crate) const VOID: WireError = WireError::Err(
 );
 
 impl Shared {
-    /// Goes on with the plan, if there is one; answers who waits for it once it is done.
+    /// Goes on with the plan, if there is one; returns who waits for it once it is done.
     pub(crate) fn go_on_planning(&mut self, keys: &mut Keyspace) -> Option<ClientId> {
         let mut plan = self.plan.take()?;
         let asker = plan.under_way.as_ref().map(|making| making.asker);

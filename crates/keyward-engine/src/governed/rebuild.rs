@@ -5,15 +5,17 @@
 //! Not here: showing rows to it (`survey`), what they need (`keyward_rules::Survey`), who wants to know (`keyward`).
 
 use super::announcement::{self, Origin};
-use super::ends;
+use super::arrival::Acceptance;
+use super::failures;
 use super::survey::{Walk, advance, conclude};
+use super::{ends, plan};
 use crate::engine::shared::Shared;
 use crate::governed::follow_up;
 use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
-use keyward_schema::KeyId;
+use keyward_schema::{KeyId, Schema};
 use keyward_store::keyspace::Keyspace;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +35,7 @@ pub(crate) fn carry_out(
     {
         done += command.args().len();
         let outcome = follow_up(keys, shared, session, host, db, command.args());
-        debug_assert!(outcome.is_ok(), "what a survey says fits the keyspace");
+        failures::look_at(keys, shared, host, (db, command.args()), outcome);
     }
     while done < budget
         && let Some((key, faults)) = report.faults.pop_first()
@@ -49,7 +51,7 @@ pub(crate) fn carry_out(
         let members: Vec<Vec<u8>> = members.collect();
         done += members.len().max(1);
         if let Some(table) = book.table_of(first.key()) {
-            keys.contradict(db, &book, (table, first.key()), members);
+            keys.contradict(db, book.judging(table), (table, first.key()), members);
         }
         if first.get().is_empty() {
             first.remove();
@@ -74,11 +76,13 @@ pub(crate) fn tell(host: &mut dyn Host, (db, book): (usize, &RuleBook), by: &str
 /// Tells the log what is wrong with rows that are kept.
 fn tell_kept(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &Report) {
     if let Some(kept) = announcement::kept(report) {
+        let is_listed = report.tables.iter().any(|found| found.misfits + found.conflicts > 0);
         let some = match report.problems.is_empty() {
-            true => "KEYWARD MISFITS lists them",
+            true if is_listed => "KEYWARD MISFITS lists them",
+            true => "SCAN and PTTL find them",
             false => "Some of them:",
         };
-        let line = format!("Database {db}: {kept}; they are kept. {some}");
+        let line = format!("Database {db}: {kept}. {some}");
         host.log(LogLevel::Warning, line.as_bytes());
     }
     for problem in &report.problems {
@@ -105,6 +109,15 @@ pub(super) fn tell_observed(
         let line = format!("Database {db}: the schema only observes, and none of this was done");
         host.log(LogLevel::Warning, line.as_bytes());
     }
+    // Where the schema itself says so, another text is needed, whose plan has another name.
+    if report.changes_what_is_there() && !book.is_told_to_observe() {
+        let plan = String::from_utf8_lossy(&plan::name(db, book, report)).into_owned();
+        let accepted = Acceptance { plan, destroys_max: report.destroyed() };
+        let line = format!(
+            "Database {db}: to have it done, start without --observe and with --accept {accepted}"
+        );
+        host.log(LogLevel::Warning, line.as_bytes());
+    }
 }
 
 /// Rows were loaded: every database under a schema is made what that says, before
@@ -122,10 +135,40 @@ pub(crate) struct AfterLoad {
     pub(crate) replaced: Vec<usize>,
     /// By database of those, the tables that lack something which their sources demand.
     pub(crate) lacking: BTreeMap<usize, BTreeSet<KeyId>>,
+    /// By database of those, how many rows live longer than they may.
+    pub(crate) overlong: BTreeMap<usize, Overlong>,
     /// Databases that nothing is to be found out of, or told.
     pub(crate) passed_over: Vec<usize>,
     /// Databases of which it is told already what the schema, which only observes, would do.
     pub(crate) told: Vec<usize>,
+}
+
+/// How many rows live longer than they may, by table, for who judges some of them only. Tables
+/// count what else is wrong with rows.
+#[derive(Debug, Default)]
+pub(crate) struct Overlong(Vec<(KeyId, u64)>);
+
+impl Overlong {
+    fn of(schema: &Schema, report: &Report) -> Overlong {
+        let counts = schema.ids().map(|id| (id, report.tables[id.index() + 1].overlong));
+        Overlong(counts.filter(|(_, count)| *count > 0).collect())
+    }
+
+    /// Those of tables whose rows a survey does not judge anew, by its tables.
+    pub(crate) fn beside(&self, survey: &Survey) -> Overlong {
+        let heir = |table: KeyId| {
+            let heir = survey.heir(Some(table)).flatten();
+            heir.filter(|heir| !survey.judges(*heir))
+        };
+        Overlong(self.0.iter().filter_map(|(id, count)| Some((heir(*id)?, *count))).collect())
+    }
+
+    /// Adds them to what is told of rows.
+    pub(crate) fn add_to(self, report: &mut Report) {
+        for (table, count) in self.0 {
+            report.tables[table.index() + 1].overlong += count;
+        }
+    }
 }
 
 /// A part of the work on one database.
@@ -235,6 +278,7 @@ impl AfterLoad {
                                 let lacks = |id: &KeyId| report.tables[id.index() + 1].built > 0;
                                 let lacking = by.schema().ids().filter(lacks).collect();
                                 self.lacking.insert(db, lacking);
+                                self.overlong.insert(db, Overlong::of(by.schema(), &report));
                             } else if observes && self.told.contains(&db) {
                                 tell_kept(host, (db, by), &report);
                             } else if observes {

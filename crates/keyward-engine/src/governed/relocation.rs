@@ -1,6 +1,7 @@
 //! RENAME, COPY and MOVE, judged by the type of the row, and of mirrored sets by their length.
 //!
-//! A row of another type than its new key is declared with is refused before it is copied.
+//! A row of another type than its new key is declared with is refused before it is copied, and so
+//! is one from another database whose items would be appended to a table once more.
 //! A set that comes to a key with mirrors brings an element to one of them for each of its
 //! members. More than `max_fanout` are refused before anything is done, and the refusal takes no
 //! longer than any other, whatever the key held that the set was to come to. One that leaves for
@@ -62,8 +63,12 @@ fn unfit(
     row_type: RowType,
 ) -> Option<(usize, Refusal)> {
     let book = ctx.keys.book_of(to_db)?;
-    let refusal = book.refuse_other_type(book.table_of(relocation.to)?, relocation.to, row_type)?;
-    Some((to_db, refusal))
+    let table = book.table_of(relocation.to)?;
+    let unfit = book.refuse_other_type(table, relocation.to, row_type);
+    let is_from_elsewhere = to_db != ctx.db;
+    let foreign =
+        || is_from_elsewhere.then(|| book.refuse_from_elsewhere(table, relocation.to)).flatten();
+    Some((to_db, unfit.or_else(foreign)?))
 }
 
 /// Why so many members are too many to come there, and by which database's schema.

@@ -6,7 +6,9 @@
 //! replica are in their tables, and no rule of them is asked. A primary that tells of no schema
 //! is a plain one: then the replica's own schemas are in force, and only observe. So they are from
 //! its start on, where its files remember no other, until a primary has told; a database that has
-//! no row when the replica leads is under its own schema as any server's.
+//! no row when the replica leads is under its own schema as any server's. A history that goes on
+//! with a primary which does not say that it tells of schemas (`sessions::replicas`) is such a one
+//! from there on: what comes was held against none.
 //!
 //! Where another schema comes by the stream, rows are brought to its tables in steps; until that
 //! is done clients are told to wait, and the stream waits too.
@@ -15,9 +17,9 @@
 //! Not here: carrying out the stream (`engine::primary`).
 
 use super::arrival::{Arrival, Expected, is_like};
-use super::memory::parts;
+use super::memory::{Replaced, ReplacedTexts, parts};
 use super::reloading::IS_REPLICA;
-use super::told::{Heard, Told};
+use super::told::{self, Heard, Told};
 use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
@@ -25,6 +27,8 @@ use keyward_lua::LogLevel;
 use keyward_rules::{RuleBook, Survey};
 use keyward_schema::{Mode, Schema, escape};
 use keyward_store::keyspace::Keyspace;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Arrival {
@@ -35,18 +39,32 @@ impl Arrival {
             Some((db, parts(book.declared()).to_vec()))
         });
         let expected = Expected { schemas: governed.collect(), ..Expected::default() };
-        Arrival::new(expected)
+        // Who led knows what its rows are under.
+        Arrival { is_untold: false, ..Arrival::new(expected) }
+    }
+
+    /// The primary tells of schemas, or does not.
+    pub(crate) fn note_telling(&mut self, tells_schemas: bool) {
+        self.is_untold = !tells_schemas;
+    }
+
+    /// Forgets what files or a primary told of schemas.
+    fn forget_told(&mut self) {
+        (self.memory, self.text) = Default::default();
+        self.is_unread = false;
     }
 
     /// Puts the own schemas of a database in force as they are, where no primary has told of
     /// others and there is no row that could change by it.
     fn govern_empty(&self, keys: &mut Keyspace, host: &mut dyn Host, db: usize) {
-        let came = self.is_unread || self.memory.in_force.contains_key(&db);
+        let came = self.memory.in_force.contains_key(&db) && !self.memory.untold.contains(&db);
+        let came = self.is_unread || came;
         let is_free = keys.book_of(db).is_none_or(|now| now.observes_all());
         if came || !is_free || !keys.database_at(db).is_empty() {
             return;
         }
         let Some(target) = self.target(db) else { return };
+        let target = target.without_rows(&self.expected);
         let book = RuleBook::overruled(target.schema, &target.modes);
         if keys.book_of(db).is_some_and(|now| is_like(now, &book)) {
             return;
@@ -95,7 +113,9 @@ impl Shared {
     /// All rows have gone, and a snapshot is next: until it tells of others, the own schemas are
     /// in force and observe.
     pub(crate) fn observe_replicated(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
-        let Some(arrival) = &self.arrival else { return };
+        let Some(arrival) = &mut self.arrival else { return };
+        arrival.forget_told();
+        arrival.is_untold = true;
         for db in 0..keys.database_count() {
             let book = arrival.observing(db);
             match (keys.book_of(db), book) {
@@ -113,21 +133,103 @@ impl Shared {
         }
     }
 
+    /// What is here goes on at a primary that does not tell of schemas: no schema is known to hold
+    /// for what comes, so the own ones, or else those in force, only observe from now on.
+    pub(crate) fn observe_untold(&mut self, keys: &Keyspace, host: &mut dyn Host) {
+        let (Some(arrival), Some(primary)) = (&mut self.arrival, &mut self.primary) else {
+            return;
+        };
+        let was_told = !std::mem::replace(&mut arrival.is_untold, true);
+        arrival.forget_told();
+        self.origin = None;
+        arrival.coming.clear();
+        for db in 0..keys.database_count() {
+            let now = keys.book_of(db);
+            let own = arrival.observing(db).map(Arc::new);
+            let book = own.or_else(|| told::observing((db, now.cloned())).1);
+            if let Some(book) = book.filter(|book| !now.is_some_and(|now| is_like(now, book))) {
+                host.governed(db, book.schema());
+                arrival.coming.push_back((db, Some(book)));
+            }
+        }
+        primary.is_reading = false;
+        primary.is_bringing = arrival.is_bringing || !arrival.coming.is_empty();
+        self.is_loading = primary.is_bringing;
+        if was_told {
+            if primary.is_bringing {
+                host.log(
+                    LogLevel::Warning,
+                    b"The primary tells of no schemas: those here only observe from now on, since \
+                      nobody holds what comes against them",
+                );
+            }
+            // The files are to remember it, and those who follow this server have to hear of it.
+            self.log.forget_version();
+            self.close_replicas();
+        }
+    }
+
+    /// Whether this server tells those who follow it of the schemas that its history is under.
+    pub(crate) fn tells_schemas(&self) -> bool {
+        self.primary.is_none() || self.arrival.as_ref().is_some_and(|arrival| !arrival.is_untold)
+    }
+
+    /// Whether somebody who does not know which schemas govern the rows here lacks something.
+    pub(crate) fn has_told_schemas(&self, keys: &Keyspace) -> bool {
+        let untold = self.untold(keys);
+        let is_told = |db: usize| keys.book_of(db).is_some() && !untold.contains(&db);
+        self.tells_schemas() && (0..keys.database_count()).any(is_told)
+    }
+
+    /// Databases whose rows came from a server that told of no schemas, where a schema only
+    /// observes them for that reason.
+    pub(crate) fn untold(&self, keys: &Keyspace) -> BTreeSet<usize> {
+        match (&self.primary, &self.arrival) {
+            (Some(_), Some(arrival)) if arrival.is_untold => (0..keys.database_count()).collect(),
+            (Some(_), Some(arrival)) => arrival.memory.untold.clone(),
+            _ => self.observing_since_promotion.clone(),
+        }
+    }
+
     /// Whether all schemas that a replica is under only observe: they count what comes.
     pub(crate) fn observes(&self, keys: &Keyspace) -> bool {
         keys.has_schemas()
             && keys.databases().filter_map(|database| database.book()).all(|it| it.observes_all())
     }
 
-    /// Keeps what of the schemas in force was put there by KEYWARD SCHEMA APPLY.
-    fn keep_replaced(&mut self, arrival: &Arrival) {
-        self.replaced.clear();
-        for (db, all) in &arrival.memory.in_force {
-            for (place, own) in all.iter().enumerate() {
-                if let Some(replaced) = &own.replaced {
-                    self.replaced.insert((*db, place), replaced.clone());
+    /// What the schemas in force of a replica took the place of: where they are not those of its
+    /// own files, a start that follows nobody goes on with them.
+    fn replaced_by_told(&self, keys: &Keyspace, arrival: &Arrival) -> ReplacedTexts {
+        let mut all = ReplacedTexts::new();
+        for db in 0..keys.database_count() {
+            let Some(book) = keys.book_of(db) else { continue };
+            let files = arrival.expected.schemas.get(&db);
+            let told = arrival.memory.in_force.get(&db);
+            for (place, part) in parts(book.declared()).iter().enumerate() {
+                // What this server had in force when it led may have been no file's either.
+                let before = self.replaced.get(&(db, place));
+                let file = files.and_then(|files| files.get(place));
+                let file = Replaced::by_apply(file.map(|file| file.source.whole_text()));
+                let Replaced { file, .. } = before.cloned().unwrap_or(file);
+                let told = match told {
+                    Some(told) => told.get(place).and_then(|own| own.replaced.as_ref()),
+                    None => before,
+                };
+                let has_come = told.is_none_or(|told| told.has_come);
+                let replaced = Replaced { file, has_come };
+                if !replaced.is_of(part.source.whole_text()) {
+                    all.insert((db, place), replaced);
                 }
             }
+        }
+        all
+    }
+
+    /// What the schemas in force took the place of, for the files.
+    pub(crate) fn replaced_texts(&self, keys: &Keyspace) -> Cow<'_, ReplacedTexts> {
+        match (&self.primary, &self.arrival) {
+            (Some(_), Some(arrival)) => Cow::Owned(self.replaced_by_told(keys, arrival)),
+            _ => Cow::Borrowed(&self.replaced),
         }
     }
 
@@ -135,10 +237,12 @@ impl Shared {
     /// is not what its files say.
     pub(crate) fn inherit_schemas(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         let Some(arrival) = self.arrival.take() else { return };
-        self.keep_replaced(&arrival);
-        self.observing_since_promotion.clear();
         for db in 0..keys.database_count() {
             arrival.govern_empty(keys, host, db);
+        }
+        self.replaced = self.replaced_by_told(keys, &arrival);
+        self.observing_since_promotion.clear();
+        for db in 0..keys.database_count() {
             let own = arrival.expected.schemas.get(&db);
             let now = keys.book_of(db);
             let is_own = match (own, now) {
@@ -151,16 +255,20 @@ impl Shared {
                 (None, None) => true,
                 _ => false,
             };
-            let came = arrival.memory.in_force.contains_key(&db) && !arrival.is_unread;
+            let came = arrival.memory.in_force.contains_key(&db)
+                && !arrival.memory.untold.contains(&db)
+                && !arrival.is_unread;
             if arrival.is_unread && now.is_some_and(|now| now.observes_all()) {
-                self.observing_since_promotion.push(db);
+                self.observing_since_promotion.insert(db);
                 let line = format!(
                     "Database {db}: the schema that its primary told of last could not be read; \
                      the one before only observes: NOTHING OF IT IS ENFORCED until KEYWARD MODE \
                      ENFORCE, or KEYWARD SCHEMA APPLY where that would change rows"
                 );
                 host.log(LogLevel::Warning, line.as_bytes());
-            } else if let Some(own) = own.filter(|_| !is_own) {
+                continue;
+            }
+            if let Some(own) = own.filter(|_| !is_own) {
                 let files: Vec<_> =
                     own.iter().map(|part| escape(&part.source.name).into_owned()).collect();
                 let line = format!(
@@ -170,16 +278,23 @@ impl Shared {
                     files.join(", ")
                 );
                 host.log(LogLevel::Warning, line.as_bytes());
-            } else if now.is_some_and(|now| now.observes_all()) && !came {
-                self.observing_since_promotion.push(db);
-                let line = format!(
-                    "Database {db}: its rows come from a server without this schema, which only \
-                     observes: NOTHING OF IT IS ENFORCED until KEYWARD MODE ENFORCE, or KEYWARD \
-                     SCHEMA APPLY where that would change rows"
-                );
-                host.log(LogLevel::Warning, line.as_bytes());
+            }
+            if now.is_some_and(|now| now.observes_all()) && !came {
+                self.go_on_observing(host, db);
             }
         }
+        self.log.forget_version();
+    }
+
+    /// The schema of a database only observes, since its rows came from a server that told of none.
+    pub(super) fn go_on_observing(&mut self, host: &mut dyn Host, db: usize) {
+        self.observing_since_promotion.insert(db);
+        let line = format!(
+            "Database {db}: its rows come from a server without this schema, which only observes: \
+             NOTHING OF IT IS ENFORCED until KEYWARD MODE ENFORCE, or KEYWARD SCHEMA APPLY where \
+             that would change rows"
+        );
+        host.log(LogLevel::Warning, line.as_bytes());
     }
 
     /// How many databases observe because their rows came from a server without their schema.
@@ -238,6 +353,7 @@ impl Shared {
         arrival.is_unread = memory.is_none();
         match memory {
             Some(memory) => {
+                arrival.is_untold = false;
                 self.origin = Some(memory.clone());
                 (arrival.memory, arrival.text) = (memory, text);
             }

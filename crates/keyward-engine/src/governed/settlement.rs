@@ -16,142 +16,26 @@
 //! half of it is asked again.
 //! Invariants: all databases are planned before anything is put in force in one of them; rows
 //! are loaded by the tables of the schema that the files remember.
-//! Not here: what is to govern which database (`arrival`), files, options, who is told (the
+//! Not here: what the files say (`recollection`), what is to govern which database (`arrival`), files, options, who is told (the
 //! host), meeting rows (`survey`, `rebuild`).
 
 use super::announcement::{self, Origin};
 use super::arrival::{Acceptance, Arrival, Target, Unaccepted, is_accepted, is_like};
 use super::losses;
-use super::memory::{Applied, Damaged, Memory, book_of};
+use super::memory::{Damaged, book_of};
 use super::plan;
 use super::proposal::Sound;
-use super::rebuild::{self, AfterLoad};
+use super::rebuild::{self, AfterLoad, Overlong};
 use super::survey::{self, Walk};
 use crate::engine::shared::Shared;
 use crate::host::Host;
-use crate::sessions::log_cover::{self, LogCover};
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
-use keyward_schema::{KeyId, escape};
+use keyward_schema::{KeyId, Schema, escape};
 use keyward_store::keyspace::Keyspace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-impl Shared {
-    /// The files say which schemas governed the rows that follow. Where that cannot be read,
-    /// the rows are taken for ones from elsewhere.
-    pub(crate) fn recall(&mut self, keys: &Keyspace, text: Result<&[u8], Damaged>) {
-        let read = text.and_then(|text| Ok((Memory::read(text)?, text)));
-        self.origin = read.as_ref().ok().map(|(memory, _)| memory.clone());
-        let Some(arrival) = &mut self.arrival else { return };
-        arrival.is_continued = false;
-        arrival.is_damaged |= read.is_err();
-        // What is in force stays where a primary tells what cannot be read.
-        let is_following = self.primary.is_some();
-        arrival.is_unread = is_following && read.is_err();
-        if arrival.is_unread {
-            return;
-        }
-        let (memory, text) = read.unwrap_or_default();
-        arrival.memory = memory;
-        arrival.text = String::from_utf8_lossy(text).into_owned();
-        for db in 0..keys.database_count() {
-            let book = match is_following {
-                true => arrival.remembered(db),
-                false => arrival.governing(db),
-            };
-            let book = book.map(Arc::new);
-            if is_following && book.is_none() && arrival.memory.in_force.contains_key(&db) {
-                arrival.is_unread = true;
-                continue;
-            }
-            arrival.coming.push_back((db, book));
-        }
-    }
-
-    /// The same of annotations, some lines of them.
-    pub(crate) fn recall_annotations(&mut self, keys: &Keyspace, lines: &[u8]) {
-        for line in lines.split(|byte| *byte == b'\n') {
-            // What DEBUG LOADAOF loads again the file has still.
-            if let Some(text) = line.strip_prefix(log_cover::LINE).filter(|_| self.is_loading) {
-                self.hear_cover(|cover| cover.hear_line(text));
-            }
-            if let Some(text) = self.annotations.read(line) {
-                self.recall(keys, text.as_deref().map_err(|damaged| *damaged));
-            }
-        }
-    }
-
-    /// The append-only file says which databases it has; what cannot be read is told.
-    pub(crate) fn hear_cover(&mut self, hear: impl FnOnce(&mut LogCover) -> bool) {
-        let is_read = hear(&mut self.log_cover);
-        if let Some(arrival) = &mut self.arrival {
-            arrival.is_damaged |= !is_read;
-        }
-    }
-
-    /// What was applied since a snapshot; whether it can be read. If that is not the one which was
-    /// loaded, nothing of it counts as accepted: it was of other rows.
-    pub(crate) fn recall_applied(&mut self, text: &[u8], is_of_loaded: bool) -> bool {
-        let mut applied = Applied::read(text);
-        let is_read = applied.is_ok();
-        if let Ok(applied) = &mut applied
-            && !is_of_loaded
-        {
-            applied.plans.clear();
-        }
-        if let Some(arrival) = &mut self.arrival {
-            arrival.applied = applied.ok();
-        }
-        is_read
-    }
-
-    /// Another server went on with the append-only file: what it wrote was judged by no schema.
-    /// Which schema was applied stays known; what governed the rows does not matter any more.
-    #[cold]
-    pub(crate) fn note_continued(&mut self) {
-        self.origin = None;
-        if let Some(arrival) = &mut self.arrival {
-            arrival.is_continued = true;
-        }
-    }
-
-    /// The rows of a database are of a snapshot that another server wrote: no schema governed them.
-    #[cold]
-    pub(crate) fn note_foreign(&mut self, db: usize) {
-        if let Some(origin) = &mut self.origin {
-            origin.in_force.remove(&db);
-        }
-        if let Some(arrival) = &mut self.arrival {
-            arrival.foreign.insert(db);
-        }
-    }
-
-    /// Brings about `budget` rows more to the tables of schemas that the files remember;
-    /// whether all are there.
-    pub(crate) fn bring_recalled(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
-        let Some(arrival) = &mut self.arrival else { return true };
-        if arrival.is_bringing {
-            arrival.is_bringing = !keys.bring_unjudged(budget);
-            return false;
-        }
-        let Some((db, book)) = arrival.coming.pop_front() else { return true };
-        match (keys.book_of(db), book) {
-            (None, None) => return arrival.coming.is_empty(),
-            (Some(now), Some(book)) if is_like(now, &book) => {
-                return arrival.coming.is_empty();
-            }
-            (_, Some(book)) => {
-                let survey = Survey::new(&book, None, |_| false);
-                keys.govern(db, book, &survey);
-            }
-            (Some(_), None) => keys.release(db),
-        }
-        arrival.is_bringing = true;
-        false
-    }
-}
 
 /// How far the rows that were loaded are what their schemas say.
 #[derive(Debug, Default)]
@@ -160,6 +44,8 @@ pub(crate) struct Settlement {
     after: AfterLoad,
     parts: Vec<Part>,
     accepted: Vec<Acceptance>,
+    /// Those among them that the start was given.
+    given: Vec<Acceptance>,
     /// By database, how many keys had a pattern under the schema before, and have none.
     strays: BTreeMap<usize, u64>,
     /// Whether the files are behind: a schema that came has changed rows, or says of others
@@ -206,6 +92,8 @@ struct Part {
     is_met: bool,
     conclusion: Option<Conclusion>,
     report: Option<Report>,
+    /// How many rows live too long that the schema before has judged, and this one judges alike.
+    overlong: Overlong,
 }
 
 /// Who takes part in a step.
@@ -311,31 +199,35 @@ impl Settlement {
         }
         let Some(arrival) = shared.arrival.take() else { return Stage::Complete };
         tell_unreadable(*host, &arrival);
-        let targets = (0..keys.database_count()).filter_map(|db| Some((db, arrival.target(db)?)));
+        let targets = (0..keys.database_count()).filter_map(|db| {
+            let target = arrival.target(db)?;
+            Some((
+                db,
+                match keys.database_at(db).is_empty() {
+                    true => target.without_rows(&arrival.expected),
+                    false => target,
+                },
+            ))
+        });
         let targets: Vec<(usize, Target)> = targets.collect();
         let served = targets.iter().map(|(db, target)| (*db, target.schema.clone())).collect();
         for line in arrival.left_out(&served) {
             host.log(LogLevel::Warning, line.as_bytes());
         }
-        for (db, Target { schema, modes, applied }) in targets {
+        for (db, Target { schema, modes, applied, is_untold }) in targets {
+            if is_untold {
+                shared.go_on_observing(*host, db);
+            }
+            for line in arrival.no_longer_applied(db, &applied) {
+                host.log(LogLevel::Warning, line.as_bytes());
+            }
             for place in applied {
                 let own = arrival.last(db).get(place);
-                if let Some(replaced) = own.and_then(|own| own.replaced.clone()) {
-                    shared.replaced.insert((db, place), replaced);
-                }
+                let Some(replaced) = own.and_then(|own| own.replaced.clone()) else { continue };
                 let served = arrival.expected.schemas.get(&db).and_then(|all| all.get(place));
-                let line = match served.map(|own| escape(&own.source.name)) {
-                    Some(file) => format!(
-                        "Database {db}, {file}: KEYWARD SCHEMA APPLY put another schema in force \
-                         than this file has, and that one stays in force; KEYWARD SCHEMA SHOW has \
-                         its text"
-                    ),
-                    None => format!(
-                        "Database {db}: the schema that KEYWARD SCHEMA APPLY put in force stays in \
-                         force; no file is served here, and KEYWARD SCHEMA SHOW has its text"
-                    ),
-                };
+                let line = going_on(db, served, replaced.has_come);
                 host.log(LogLevel::Warning, line.as_bytes());
+                shared.replaced.insert((db, place), replaced);
             }
             let book = RuleBook::overruled(schema, &modes);
             let is_in_force = keys.book_of(db).is_some_and(|now| is_like(now, &book));
@@ -361,13 +253,19 @@ impl Settlement {
                 is_met: false,
                 conclusion: None,
                 report: None,
+                overlong: Overlong::default(),
             });
         }
         self.accepted.clone_from(&arrival.expected.accepted);
+        self.given.clone_from(&self.accepted);
         if let Some(applied) = &arrival.applied {
             // It was accepted when it was applied.
             self.accepted.extend(applied.plans.iter().cloned());
             shared.applied = applied.clone();
+        }
+        if let Some(accepted) = &arrival.accepted {
+            self.accepted.extend(accepted.plans.iter().cloned());
+            shared.applied = accepted.clone();
         }
         shared.arrival = Some(arrival);
         Stage::Release(0)
@@ -423,7 +321,7 @@ impl Settlement {
                 continue;
             }
             let before = keys.book_of(part.db).map(Arc::as_ref);
-            let name = plan::name(part.db, before, book, report);
+            let name = plan::name(part.db, book, report);
             let name = String::from_utf8_lossy(&name).into_owned();
             let destroyed = report.destroyed();
             all_accepted &= is_accepted(&self.accepted, &name, destroyed);
@@ -431,7 +329,10 @@ impl Settlement {
             tables += &announcement::table(part.db, origin, book, report, &part.differences);
             plans.push(Acceptance { plan: name, destroys_max: destroyed });
         }
-        if all_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
+        if all_accepted {
+            return Ok(());
+        }
+        Err(Box::new(Unaccepted { tables, plans, given: self.given.clone() }))
     }
 
     fn govern(&mut self, stand: &mut Stand<'_>, place: usize) -> Stage {
@@ -477,7 +378,7 @@ impl Settlement {
 
     fn carry_out(&mut self, stand: &mut Stand<'_>, place: usize, budget: usize) -> Stage {
         let Stand { keys, shared, session, host } = stand;
-        let Part { db, report, survey, .. } = &mut self.parts[place];
+        let Part { db, report, survey, overlong, .. } = &mut self.parts[place];
         let report = report.as_mut().expect("it was concluded");
         if !rebuild::carry_out(keys, shared, session, *host, (*db, report), budget) {
             return Stage::CarryOut(place);
@@ -485,6 +386,7 @@ impl Settlement {
         self.needs_files |= report.changes_rows();
         self.strays.insert(*db, report.tables.first().map_or(0, |plain| plain.moved));
         if report.tables.iter().any(|found| found.rows > 0) {
+            std::mem::take(overlong).add_to(report);
             let book = keys.book_of(*db).expect("a schema came into force");
             rebuild::tell(*host, (*db, book), "the schema that came", report);
         }
@@ -517,8 +419,30 @@ impl Part {
         }
         let conclusion = self.conclusion.get_or_insert_with(|| survey.begin_conclusion());
         let is_over = survey::conclude(keys, db, book, survey, conclusion, budget);
+        if let Some(overlong) = found.overlong.get(&db).filter(|_| is_over) {
+            self.overlong = overlong.beside(survey);
+        }
         self.report = self.conclusion.take_if(|_| is_over).map(Conclusion::into_report);
         is_over
+    }
+}
+
+/// What is said of a schema that goes on though no file has it: the one that is served, if there
+/// is one, has another.
+fn going_on(db: usize, served: Option<&Schema>, has_come: bool) -> String {
+    let by = match has_come {
+        true => "a primary that this server followed",
+        false => "KEYWARD SCHEMA APPLY",
+    };
+    match served.map(|own| escape(&own.source.name)) {
+        Some(file) => format!(
+            "Database {db}, {file}: {by} put another schema in force than this file has, and that \
+             one stays in force; KEYWARD SCHEMA SHOW has its text"
+        ),
+        None => format!(
+            "Database {db}: the schema that {by} put in force stays in force; no file is served \
+             here, and KEYWARD SCHEMA SHOW has its text"
+        ),
     }
 }
 
@@ -559,6 +483,8 @@ fn release(stand: &mut Stand<'_>, db: usize, budget: usize) -> Stage {
         .filter(|_| !is_served || is_foreign)
         .map(|book| escape(&book.schema().keyspace.name).into_owned());
     if let Some(name) = name {
+        // Where no schema is served at all, one line has told of all databases.
+        let is_told = arrival.is_some_and(|arrival| arrival.expected.schemas.is_empty());
         let line = match is_served {
             true if is_of_snapshot => format!(
                 "Database {db}: the append-only file leaves its rows to the snapshot, and that \
@@ -574,7 +500,9 @@ fn release(stand: &mut Stand<'_>, db: usize, budget: usize) -> Stage {
                  rows are served as they are, without one"
             ),
         };
-        host.log(LogLevel::Warning, line.as_bytes());
+        if is_served || !is_told {
+            host.log(LogLevel::Warning, line.as_bytes());
+        }
         keys.release(db);
     }
     match keys.bring_unjudged(budget) {

@@ -65,7 +65,7 @@ impl Told {
 }
 
 /// What governs a database, which only observes from now on.
-fn observing((db, book): Governing) -> Governing {
+pub(super) fn observing((db, book): Governing) -> Governing {
     let book = book.map(|book| match book.observes_all() {
         true => book,
         false => {

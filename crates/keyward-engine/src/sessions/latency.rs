@@ -54,7 +54,7 @@ impl Latency {
         self.events.entry(event).or_default().add(Sample { time_s, ms });
     }
 
-    /// Forgets an event, or all; answers how many.
+    /// Forgets an event, or all; returns how many.
     pub(crate) fn forget(&mut self, event: Option<&[u8]>) -> usize {
         let before = self.events.len();
         self.events.retain(|name, _| {

@@ -12,6 +12,7 @@
 //! of a unit. What has come of the next one is here, and is forgotten with the link.
 //! Not here: the socket and the files (the host), what follows from bytes (`engine::primary`).
 
+use crate::sessions::synced::SyncedPlace;
 use keyward_store::keyspace::client_id::ClientId;
 
 /// How far the link to a primary is.
@@ -79,6 +80,10 @@ pub(crate) struct Primary {
     pub(crate) followed_since_ms: i64,
     /// When it was last told how far this server is.
     pub(crate) told_ms: i64,
+    /// How far the append-only file has its stream, synced; whether it has asked since that was
+    /// told.
+    pub(crate) synced: SyncedPlace,
+    pub(crate) is_asking: bool,
     pub(crate) transfer: Transfer,
     /// Commands of its stream that failed here, which none should.
     pub(crate) failures: u64,
@@ -103,6 +108,8 @@ impl Primary {
             down_since_ms: 0,
             followed_since_ms: now_ms,
             told_ms: 0,
+            synced: SyncedPlace::default(),
+            is_asking: false,
             transfer: Transfer::default(),
             failures: 0,
             skipped: 0,

@@ -128,7 +128,7 @@ impl PubSub {
         }
     }
 
-    /// Sends a message to all who listen to a channel; answers how many that are.
+    /// Sends a message to all who listen to a channel; returns how many that are.
     pub(crate) fn publish(
         &self,
         channel: &[u8],
@@ -213,7 +213,7 @@ pub(crate) fn check_subscriber(session: &Session, command: &Command) -> Result<(
     ]))
 }
 
-/// Sends a push message of these parts to clients; answers how many there are.
+/// Sends a push message of these parts to clients; returns how many there are.
 fn send_to_all(clients: &[ClientId], parts: &[&[u8]], courier: &mut Courier<'_>) -> usize {
     let mut message = Message::new(|writer| {
         writer.push(parts.len());

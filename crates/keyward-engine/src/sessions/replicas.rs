@@ -20,6 +20,12 @@
 
 use keyward_store::keyspace::client_id::ClientId;
 
+/// What a Keyward says that tells of the schemas of its history, behind `+CONTINUE` and
+/// `+FULLRESYNC`, to those who say that they hear of them (`REPLCONF capa keyward-schemas`).
+pub const TELLS_SCHEMAS: &str = "keyward-schemas";
+/// What one says besides that does not know the schemas of the history it asks to go on with.
+pub const LACKS_SCHEMAS: &str = "keyward-lacks-schemas";
+
 /// Which part of everything a snapshot is to have (`rdb-filter-only`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -39,6 +45,10 @@ pub(crate) struct Wishes {
     pub(crate) takes_mark: bool,
     /// It takes another id when it goes on.
     pub(crate) takes_new_id: bool,
+    /// It hears of schemas, and wants to know whether it is told of them.
+    pub(crate) hears_schemas: bool,
+    /// It does not know those of the history that it follows.
+    pub(crate) lacks_schemas: bool,
     /// It wants no changes after the snapshot.
     pub(crate) is_last: bool,
     /// What is in it.
@@ -81,6 +91,8 @@ pub(crate) struct Replica {
     pub(crate) name: Option<(Box<[u8]>, i64)>,
     pub(crate) stage: Stage,
     pub(crate) takes_mark: bool,
+    /// It wants to know whether it is told of schemas.
+    pub(crate) hears_schemas: bool,
     pub(crate) part: Part,
     /// It wants a snapshot only.
     pub(crate) is_last: bool,

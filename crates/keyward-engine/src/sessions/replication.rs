@@ -88,6 +88,8 @@ pub(crate) enum CannotContinue {
     BeyondPast,
     /// The bytes it lacks are not kept, or there are none such.
     NotKept,
+    /// It does not know the schemas that the history is under.
+    LacksSchemas,
 }
 
 /// The stream of changes.

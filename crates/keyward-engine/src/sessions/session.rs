@@ -200,7 +200,7 @@ impl Session {
             + postponed
     }
 
-    /// A command begins; answers whether its reply is not wanted.
+    /// A command begins; returns whether its reply is not wanted.
     #[inline]
     pub(crate) fn begin_reply(&mut self) -> bool {
         let is_skipped = self.reply_mode == ReplyMode::SkipNext;

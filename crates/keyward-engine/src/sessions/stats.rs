@@ -13,6 +13,7 @@
 pub(crate) mod calls;
 pub(crate) mod histogram;
 
+use crate::sessions::failures::Failures;
 use crate::sessions::latency::Latency;
 use crate::sessions::slowlog::SlowLog;
 use crate::tunables::Tunables;
@@ -28,6 +29,8 @@ pub(crate) struct Stats {
     pub calls: CallStats,
     /// Replies that were errors.
     pub errors: ErrorStats,
+    /// Follow-ups that failed.
+    pub failures: Failures,
     /// Commands that took long.
     pub slow_log: SlowLog,
     /// What took so long that clients noticed.

@@ -116,6 +116,11 @@ impl AppendLog {
         }
     }
 
+    /// What is to be remembered of the schemas in force may be something else by now.
+    pub(crate) fn forget_version(&mut self) {
+        self.schema_version = u64::MAX;
+    }
+
     /// Adds annotations.
     pub(crate) fn annotate(&mut self, annotate: impl FnOnce(&mut Vec<u8>)) {
         if self.is_on {
@@ -137,6 +142,11 @@ impl AppendLog {
             (is_kept || is_one_of(recorded, &CONCERN_ALL)) && !is_one_of(recorded, &CHANGE_NOTHING)
         };
         push_stream(effects, (&mut self.selected, OWN_SELECT), wants, &mut self.bytes);
+    }
+
+    /// Whether everything that was recorded is taken.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.bytes.is_empty()
     }
 
     /// Bytes of the buffer of what was recorded.

@@ -1,12 +1,12 @@
-//! The whole of an engine, read.
+//! The whole of an engine, read from a snapshot (an RDB file).
 
 use super::{Coverage, Loaded};
 use crate::engine::context::Ctx;
 use crate::engine::shared::Shared;
-use crate::governed::memory;
+use crate::governed::memory::{self, Memory};
 use crate::governed::rebuild::AfterLoad;
 use crate::scripting::function;
-use crate::sessions::log_cover;
+use crate::sessions::log_cover::{self, Beside, Holder};
 use crate::sessions::replication::{Place, ReplicationId};
 use keyward_lua::LogLevel;
 use keyward_rdb::{FileReader, Record};
@@ -50,6 +50,20 @@ pub enum LoadError {
     /// There are values of types that are not served.
     #[error("the snapshot holds what is not supported: {0}")]
     Unsupported(Unsupported),
+    /// Another file has rows of the same database, and neither says which has all of them.
+    #[error(
+        "the snapshot has rows of database {0}, and so has the append-only file, which does not say \
+         whether it leaves any to snapshots, as Keyward 0.1 did; move the directory of the \
+         append-only file away to serve what the snapshot has"
+    )]
+    InTwoFiles(usize),
+    /// The other file says nothing of a database, which may have been emptied since.
+    #[error(
+        "the snapshot has rows of database {0}, and the append-only file, which is newer, says \
+         nothing of it: they may have ended since, or it leaves them to snapshots, as Keyward 0.1 \
+         did; move the directory of the append-only file away to serve what the snapshot has"
+    )]
+    InOlderFile(usize),
     /// A function library cannot be loaded.
     #[error("the snapshot has a library that cannot be loaded: {0}")]
     Library(String),
@@ -63,6 +77,11 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
+    /// How many they are.
+    pub fn count(&self) -> u64 {
+        (self.named.len() + self.more) as u64
+    }
+
     fn add(&mut self, db: usize, key: &[u8], what: &str) {
         if self.named.len() < UNSUPPORTED_NAMED_MAX {
             let key = key.escape_ascii();
@@ -110,6 +129,12 @@ pub struct SnapshotLoader<R> {
     followed: Followed,
     /// The file tells of schemas.
     pub(crate) tells_schemas: bool,
+    /// Of a file beside an append-only file: what it tells of schemas, and when it was made, in
+    /// seconds since the epoch.
+    saved: Memory,
+    made_s: Option<i64>,
+    /// Whether it is to be found out which of the two has the rows of the database that is read.
+    is_doubted: bool,
     /// What it has come to so far.
     pub loaded: Loaded,
 }
@@ -178,6 +203,9 @@ impl<R: Read> SnapshotLoader<R> {
             unsupported: Unsupported::default(),
             followed: Followed::default(),
             tells_schemas: false,
+            saved: Memory::default(),
+            made_s: None,
+            is_doubted: false,
             loaded: Loaded::default(),
         })
     }
@@ -233,10 +261,14 @@ impl<R: Read> SnapshotLoader<R> {
                 Record::Row(head) => {
                     let value = self.builder.take();
                     let value = value.expect("a row was read, so its value was built");
+                    let is_due = head.deadline_ms.is_some_and(|at| at < ctx.keys.now_ms());
+                    if self.is_doubted && !is_due {
+                        self.is_doubted = false;
+                        is_covered = resolve_doubt(ctx, self.db, &self.saved, self.made_s)?;
+                    }
                     if !is_covered {
                         continue;
                     }
-                    let is_due = head.deadline_ms.is_some_and(|at| at < ctx.keys.now_ms());
                     let key = ctx.keys.key_in(self.db, head.key);
                     if is_due && self.due == DueRows::Dropped && !ctx.keys.takes_along(key) {
                         self.loaded.expired += 1;
@@ -257,10 +289,14 @@ impl<R: Read> SnapshotLoader<R> {
                     self.loaded.empty += 1;
                 }
                 // All of them are told at once, at the end.
-                Record::Unsupported(key, what) if is_covered => {
-                    self.unsupported.add(self.db, key, &what);
+                Record::Unsupported(key, what) => {
+                    if std::mem::take(&mut self.is_doubted) {
+                        is_covered = resolve_doubt(ctx, self.db, &self.saved, self.made_s)?;
+                    }
+                    if is_covered {
+                        self.unsupported.add(self.db, key, &what);
+                    }
                 }
-                Record::Unsupported(..) => {}
                 Record::Database(number) => {
                     self.put_rows(ctx.keys)?;
                     self.db = database(ctx.keys, number)?;
@@ -268,7 +304,11 @@ impl<R: Read> SnapshotLoader<R> {
                     let is_beside_log = self.coverage == Coverage::SnapshotsOnly;
                     if is_beside_log && is_covered && !self.tells_schemas {
                         ctx.shared.note_foreign(self.db);
+                    } else if is_beside_log && is_covered {
+                        ctx.shared.recall_saved(self.db, &self.saved);
+                        while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
                     }
+                    self.is_doubted = is_beside_log && ctx.shared.log_cover.is_in_doubt(self.db);
                 }
                 Record::Library(source) if self.coverage.has_libraries() => {
                     function::load_again(ctx, source, on_library_conflict(self.on_conflict))
@@ -297,8 +337,19 @@ impl<R: Read> SnapshotLoader<R> {
                     while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
                     is_covered = self.is_covered(ctx);
                 }
-                Record::Fact(name, _) if name == memory::FACT.as_bytes() => {
-                    self.tells_schemas = true;
+                Record::Fact(name, text) if name == memory::FACT.as_bytes() => {
+                    let saved = Memory::read(text);
+                    self.tells_schemas = saved.is_ok();
+                    if let Some(arrival) = &mut ctx.shared.arrival {
+                        arrival.is_damaged |= saved.is_err();
+                    }
+                    self.saved = saved.unwrap_or_default();
+                }
+                Record::Fact(b"ctime", text) if self.coverage == Coverage::SnapshotsOnly => {
+                    self.made_s = log_cover::seconds(text);
+                }
+                Record::Fact(b"ctime", text) if ctx.shared.is_loading => {
+                    ctx.shared.log_cover.hear_time(text);
                 }
                 // Only the base of an append-only file tells it.
                 Record::Fact(name, text)
@@ -332,20 +383,26 @@ impl<R: Read> SnapshotLoader<R> {
         Ok(true)
     }
 
-    /// Whether the database that is read is to be loaded.
+    /// Whether the database that is read is to be loaded. No server saves rows that are not to
+    /// outlive a restart: those of a file come from elsewhere, as out of a backup.
     fn is_covered(&self, ctx: &Ctx<'_>) -> bool {
         match self.coverage {
             Coverage::SnapshotsOnly => ctx.shared.log_cover.place(self.db) == Persist::Rdb,
-            coverage => coverage.includes(ctx.keys.database_at(self.db)),
+            _ => true,
         }
     }
 
     /// Puts the rows that were read into their tables.
     fn put_rows(&mut self, keys: &mut Keyspace) -> Result<(), LoadError> {
         let db = DbIndex::of(self.db);
+        let is_beside_log = self.coverage == Coverage::SnapshotsOnly;
         for RowAhead { row, key, hash, table, offset } in self.ahead.drain(..) {
             let key = Key { bytes: &self.keys[key], hash, table, db };
             if !keys.load(key, row, self.on_conflict) {
+                // Another server has written it since to the append-only file.
+                if is_beside_log {
+                    continue;
+                }
                 let key = key.bytes.escape_ascii().to_string();
                 return Err(LoadError::KeyTwice(key, offset));
             }
@@ -360,6 +417,37 @@ impl<R: Read> SnapshotLoader<R> {
         match std::mem::take(&mut self.unsupported) {
             unsupported if unsupported.named.is_empty() => Ok(false),
             unsupported => Err(LoadError::Unsupported(unsupported)),
+        }
+    }
+}
+
+/// Finds out whether a snapshot that remembers this has the rows of a database, or the append-only
+/// file beside it, which does not tell.
+#[cold]
+fn resolve_doubt(
+    ctx: &mut Ctx<'_>,
+    db: usize,
+    saved: &Memory,
+    made_s: Option<i64>,
+) -> Result<bool, LoadError> {
+    let to_come = ctx.shared.arrival.as_ref().and_then(|arrival| arrival.persist_to_come(db));
+    let is_left = [to_come, saved.persist(db)].contains(&Some(Persist::Rdb));
+    match ctx.shared.log_cover.resolve(Beside { db, is_left, made_s }) {
+        Holder::Log => Ok(false),
+        // A replica is what its primary is going to send.
+        Holder::Both | Holder::Neither if ctx.shared.primary.is_some() => Ok(false),
+        Holder::Both => Err(LoadError::InTwoFiles(db)),
+        Holder::Neither => Err(LoadError::InOlderFile(db)),
+        Holder::Snapshot => {
+            let line = format!(
+                "Database {db}: the append-only file says nothing of its rows, and does not say \
+                 that it leaves them to snapshots, as Keyward 0.1 did: those of the snapshot are \
+                 served"
+            );
+            ctx.host.log(LogLevel::Warning, line.as_bytes());
+            ctx.keys.left_to_snapshots.push(db);
+            ctx.shared.note_foreign(db);
+            Ok(true)
         }
     }
 }

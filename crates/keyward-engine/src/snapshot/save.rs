@@ -1,4 +1,4 @@
-//! The whole of an engine, written.
+//! The whole of an engine, written as a snapshot (an RDB file).
 
 use crate::governed::memory;
 use crate::scripting::Scripts;

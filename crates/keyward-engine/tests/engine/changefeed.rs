@@ -162,6 +162,32 @@ fn what_is_pushed_is_told_in_order() {
 }
 
 #[test]
+fn appended_items_do_not_come_back_from_another_database() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a b");
+    test.call(client, "XADD log:7 * what it");
+    entries(&mut test, client);
+    // Leaving is no push.
+    assert_eq!(test.call(client, "MOVE tx:7 5"), ":1\r\n");
+    assert_eq!(test.call(client, "MOVE log:7 5"), ":1\r\n");
+    test.call(client, "SELECT 5");
+    assert_eq!(test.call(client, "COPY tx:7 tx:8"), ":1\r\n");
+    for command in
+        ["MOVE tx:7 0", "COPY tx:7 tx:9 DB 0", "MOVE log:7 0", "COPY tx:8 tx:7 DB 0 REPLACE"]
+    {
+        let reply = test.call(client, command);
+        let expected =
+            "is appended to a table: items are pushed to it, not brought from another database";
+        assert!(reply.starts_with("-SCHEMA") && reply.contains(expected), "{command}: {reply}");
+    }
+    // Where it is going nowhere, it is as before.
+    assert_eq!(test.call(client, "MOVE nothing 0"), ":0\r\n");
+    test.call(client, "SELECT 0");
+    assert_eq!(test.call(client, "EXISTS tx:7 tx:9 log:7"), ":0\r\n");
+    assert_eq!(entries(&mut test, client), Vec::<String>::new());
+}
+
+#[test]
 fn a_drained_list_keeps_nothing() {
     let (mut test, client) = shop();
     assert_eq!(test.call(client, "RPUSH likes a b"), ":2\r\n");

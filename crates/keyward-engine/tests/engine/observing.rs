@@ -134,9 +134,9 @@ fn observing_ends_by_a_plan_where_rows_would_change() {
         ("GET users:by_email:a@x", "$1 1"),
     ]);
     let refused = shop.await_reply(&["KEYWARD", "MODE", "schema"]);
-    let expected = "-SCHEMA this mode would change rows: users:by_email:{email}: 1 rows and \
-                    entries of derived keys destroyed, 1 entries of derived keys built; \
-                    order:{id:uint}: 1 rows dated; if that is meant, say KEYWARD SCHEMA APPLY ";
+    let expected = "-SCHEMA this mode would change rows: users:by_email:{email}: 1 row or \
+                    entry of a derived key destroyed, 1 entry of a derived key built; \
+                    order:{id:uint}: 1 row dated; if that is meant, say KEYWARD SCHEMA APPLY ";
     assert!(refused.starts_with(expected), "{refused}");
     shop.check(&[("KEYWARD MODE", "$7 observe"), ("TTL order:2", ":-1")]);
     let mut words = refused.trim_end().split("say ").nth(1).expect("what to say").split(' ');
@@ -154,6 +154,28 @@ fn observing_ends_by_a_plan_where_rows_would_change() {
     assert_eq!(shop.await_reply(&["KEYWARD", "MODE", "OBSERVE"]).trim_end(), "+OK");
     assert_eq!(shop.await_reply(&["KEYWARD", "MODE", "WARN"]).trim_end(), "+OK");
     shop.check(&[("KEYWARD MODE", "$4 warn"), ("SET order:3 x", "+OK"), ("TTL order:3", ":3600")]);
+}
+
+/// What is applied is what was asked for, whoever asks for another mode meanwhile.
+#[test]
+fn plans_of_two_modes_have_two_names() {
+    let mut shop = Shop::new(1, &schema(""));
+    shop.await_reply(&["KEYWARD", "MODE", "OBSERVE"]);
+    shop.check(&[("SET order:1 x", "+OK")]);
+    let mut apply = |mode: &str| -> Vec<String> {
+        let refused = shop.await_reply(&["KEYWARD", "MODE", mode]);
+        let words = refused.trim_end().split("say ").nth(1).expect("what to say");
+        words.split(' ').map(str::to_owned).collect()
+    };
+    let (warn, enforce, again) = (apply("warn"), apply("enforce"), apply("enforce"));
+    assert_ne!(warn, enforce);
+    assert_eq!(enforce, again, "one mode has one name");
+    let reply = shop.await_reply(&warn.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(reply.starts_with('-'), "the plan that was made last is another: {reply}");
+    shop.check(&[("KEYWARD MODE", "$7 observe")]);
+    let reply = shop.await_reply(&enforce.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(reply.starts_with('*'), "{reply}");
+    shop.check(&[("KEYWARD MODE", "$7 enforce")]);
 }
 
 #[test]

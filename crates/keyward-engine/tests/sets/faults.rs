@@ -37,6 +37,18 @@ impl World {
                 self.stop(index);
             }
             12 | 13 => self.fail_over(),
+            15..=17 => {
+                // A replica that comes back from its append-only file, and goes on.
+                let index = self.random.below(count);
+                let node = &mut self.nodes[index];
+                let is_replica = node.is_up && node.primary().is_some() && !node.is_loading();
+                if is_replica && node.log.is_some() {
+                    let primary = node.primary();
+                    self.stop_cleanly(index);
+                    self.forget_links(index);
+                    self.nodes[index].begin(primary, self.now_ms);
+                }
+            }
             14 => {
                 let index = self.random.below(count);
                 // A replica of a replica.
@@ -60,16 +72,27 @@ impl World {
         }
         let is_clean = !node.is_loading() && self.random.one_in(2);
         match is_clean {
-            true => {
-                self.deliver(index);
-                self.nodes[index].end();
-                self.tally.restarts += 1;
-            }
+            true => self.stop_cleanly(index),
             false => {
                 node.kill();
                 self.tally.kills += 1;
             }
         }
+        self.forget_links(index);
+    }
+
+    /// A node ends as it should.
+    fn stop_cleanly(&mut self, index: usize) {
+        self.deliver(index);
+        let node = &mut self.nodes[index];
+        let is_logged = node.log.is_some() && node.primary().is_some();
+        node.end();
+        self.tally.restarts += 1;
+        self.tally.log_restarts += u64::from(is_logged);
+    }
+
+    /// The process of a node is no more.
+    fn forget_links(&mut self, index: usize) {
         self.writers.retain(|writer| writer.node != index);
         for at in 0..self.links.len() {
             let link = &mut self.links[at];
@@ -146,7 +169,7 @@ impl World {
             // A former primary may not know yet that it is none.
             let known = primary.filter(|_| self.random.one_in(2));
             self.nodes[index].begin(known, self.now_ms);
-            if self.nodes[index].file.is_some() {
+            if self.nodes[index].file.is_some() || self.nodes[index].log.is_some() {
                 self.nodes[index].check_proofs("after a start");
             }
         } else {

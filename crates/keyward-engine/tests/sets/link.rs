@@ -5,7 +5,9 @@
 //! PSYNC, a snapshot that ends with a mark, then the stream.
 
 use crate::node::{MARK, Node, PORT};
-use keyward_engine::{ClientId, Coverage, DueRows, Progress, SnapshotLoader};
+use keyward_engine::{
+    ClientId, Coverage, DueRows, LACKS_SCHEMAS, Progress, SnapshotLoader, TELLS_SCHEMAS,
+};
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use keyward_testkit::Random;
 use keyward_testkit::engine::TestEngine;
@@ -27,6 +29,8 @@ pub(crate) enum Planted {
     TakesPlaceOneByteLate,
     /// What arrives amid a unit is forgotten by the host.
     LosesPartOfAUnit,
+    /// The append-only file of a replica lacks some of what came.
+    LosesPartOfLog,
 }
 
 /// One direction of a connection.
@@ -62,9 +66,9 @@ pub(crate) enum Stage {
     /// It has asked to go on or for everything.
     Asked,
     /// A snapshot comes, of this place.
-    Receiving { id: Vec<u8>, offset: u64, has_begun: bool },
+    Receiving { id: Vec<u8>, offset: u64, tells: bool, has_begun: bool },
     /// It is loaded.
-    Loading { id: Vec<u8>, offset: u64, loader: Box<SnapshotLoader<Cursor<Vec<u8>>>> },
+    Loading { id: Vec<u8>, offset: u64, tells: bool, loader: Box<SnapshotLoader<Cursor<Vec<u8>>>> },
     /// The stream comes, by this client.
     Following(ClientId),
 }
@@ -103,9 +107,10 @@ pub(crate) enum Turn {
 }
 
 impl Link {
-    /// A replica connects.
+    /// A replica connects, which may not know the schemas of its rows.
     pub(crate) fn new(
         (replica, primary): (usize, usize),
+        lacks_schemas: bool,
         order: u64,
         client: ClientId,
         (random, now_ms): (&mut Random, i64),
@@ -127,9 +132,13 @@ impl Link {
             heard_ms: now_ms,
         };
         let port = (PORT as usize + replica).to_string();
-        let who: [&[u8]; 3] = [b"REPLCONF", b"listening-port", port.as_bytes()];
-        let capa: [&[u8]; 4] = [b"capa", b"eof", b"capa", b"psync2"];
-        link.say(random, now_ms, &[&who[..], &capa].concat());
+        let mut words = vec!["REPLCONF", "listening-port", &port, "capa", "eof", "capa", "psync2"];
+        words.extend(["capa", TELLS_SCHEMAS]);
+        if lacks_schemas {
+            words.extend(["capa", LACKS_SCHEMAS]);
+        }
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        link.say(random, now_ms, &words);
         link
     }
 
@@ -225,8 +234,11 @@ impl Link {
                 true
             }
             Stage::Asked if line.starts_with(b"+CONTINUE") => {
-                let id = line.strip_prefix(b"+CONTINUE ");
-                if !node.test.engine.go_on_following(id) {
+                let mut words = line.split(|byte| *byte == b' ').skip(1);
+                let id = words.next();
+                let tells = words.next() == Some(TELLS_SCHEMAS.as_bytes());
+                let TestEngine { engine, host, .. } = &mut node.test;
+                if !engine.go_on_following(host, id, tells) {
                     return false;
                 }
                 self.begin_following(node);
@@ -241,7 +253,8 @@ impl Link {
                 let offset = String::from_utf8_lossy(words.next().expect("an offset"));
                 let late = u64::from(planted == Planted::TakesPlaceOneByteLate);
                 let offset = offset.parse::<u64>().expect("a number") + late;
-                self.stage = Stage::Receiving { id, offset, has_begun: false };
+                let tells = words.next() == Some(TELLS_SCHEMAS.as_bytes());
+                self.stage = Stage::Receiving { id, offset, tells, has_begun: false };
                 true
             }
             Stage::Receiving { has_begun, .. } => {
@@ -254,27 +267,36 @@ impl Link {
     }
 
     fn begin_loading(&mut self, node: &mut Node) -> Turn {
-        let Stage::Receiving { id, offset, .. } = &self.stage else { return Turn::Over };
-        let (id, offset) = (id.clone(), *offset);
+        let Stage::Receiving { id, offset, tells, .. } = &self.stage else { return Turn::Over };
+        let (id, offset, tells) = (id.clone(), *offset, *tells);
         let mut bytes = std::mem::take(&mut self.received);
         bytes.truncate(bytes.len() - MARK.len());
         let TestEngine { engine, host, .. } = &mut node.test;
+        if let Some(log) = &mut node.log {
+            log.stop(engine);
+        }
         engine.begin_copy(host);
         let opened = engine.open_snapshot(Cursor::new(bytes), Coverage::Everything, DueRows::Kept);
         let loader = Box::new(opened.expect("a snapshot"));
-        self.stage = Stage::Loading { id, offset, loader };
+        self.stage = Stage::Loading { id, offset, tells, loader };
         Turn::Goes
     }
 
     /// Loads some rows.
     pub(crate) fn load(&mut self, node: &mut Node, rows: usize) -> Turn {
-        let Stage::Loading { id, offset, loader } = &mut self.stage else { return Turn::Goes };
+        let Stage::Loading { id, offset, tells, loader } = &mut self.stage else {
+            return Turn::Goes;
+        };
         let TestEngine { engine, host, .. } = &mut node.test;
         if engine.load_rows(host, loader, rows).expect("a snapshot") {
             return Turn::Goes;
         }
         let (db, loaded) = (loader.stream_db(), loader.loaded);
         engine.end_copy(host, (id, *offset), db, loaded).expect("an id");
+        engine.note_telling(*tells);
+        if let Some(log) = &mut node.log {
+            log.begin(engine);
+        }
         self.begin_following(node);
         Turn::Copied
     }
@@ -284,6 +306,9 @@ impl Link {
         let is_loading = matches!(self.stage, Stage::Loading { .. });
         if is_loading {
             node.test.engine.abandon_copy();
+            if let Some(log) = &mut node.log {
+                log.begin(&mut node.test.engine);
+            }
         }
         is_loading
     }

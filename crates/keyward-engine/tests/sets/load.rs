@@ -57,6 +57,9 @@ fn members(first: usize, count: usize) -> String {
 
 /// What a client sends at once.
 pub(crate) fn commands(random: &mut Random) -> Vec<String> {
+    if random.one_in(40) {
+        return burst(random);
+    }
     match random.below(16) {
         0 => {
             let mut unit = vec!["MULTI".to_owned()];
@@ -71,6 +74,14 @@ pub(crate) fn commands(random: &mut Random) -> Vec<String> {
         }
         _ => vec![command(random)],
     }
+}
+
+/// A leader with more companions than go at once, of which some go by themselves soon.
+fn burst(random: &mut Random) -> Vec<String> {
+    let count = 65 + random.below(20);
+    let mut commands = vec![format!("SET session:c x PX {}", 500 + random.below(60_000))];
+    commands.extend((0..count).map(|n| format!("SET item:c:{n} {}", random.below(9))));
+    commands
 }
 
 fn command(random: &mut Random) -> String {
@@ -111,7 +122,7 @@ fn large_command(random: &mut Random) -> String {
 }
 
 fn companion_command(random: &mut Random) -> String {
-    let (sid, n) = (*random.pick(&["a", "b"]), random.below(40));
+    let (sid, n) = (*random.pick(&["a", "b", "c"]), random.below(40));
     let ms = 100 + random.below(4000);
     match random.below(9) {
         0 | 1 => format!("SET session:{sid} x PX {ms}"),

@@ -12,6 +12,7 @@
 mod faults;
 mod link;
 mod load;
+mod logging;
 mod node;
 mod quiet;
 mod world;
@@ -72,6 +73,7 @@ fn faults_that_are_planted_are_found() {
         Planted::AcknowledgesAhead,
         Planted::TakesPlaceOneByteLate,
         Planted::LosesPartOfAUnit,
+        Planted::LosesPartOfLog,
     ];
     for planted in faults {
         let is_found =

@@ -1,7 +1,8 @@
-//! A server of a set without its sockets: an engine, what its host has under way, and the file
-//! that it leaves behind.
+//! A server of a set without its sockets: an engine, what its host has under way, and the files
+//! that it leaves behind: a snapshot, or an append-only file (`logging`).
 
 use crate::load::SCHEMA;
+use crate::logging::LogFile;
 use keyward_engine::{
     ClientId, Coverage, DueRows, EngineOptions, FullSync, Host, Loaded, LogLevel, MemoryLimit,
     Replicating, SnapshotOptions, Tunables,
@@ -57,6 +58,8 @@ pub(crate) struct Node {
     pub(crate) admin: ClientId,
     /// The last snapshot that it wrote.
     pub(crate) file: Option<Vec<u8>>,
+    /// The append-only file of a node that has one, in the place of snapshots.
+    pub(crate) log: Option<LogFile>,
     pub(crate) making: Option<Making>,
     /// Those who were sent a snapshot, and take it.
     pub(crate) ending: Vec<ClientId>,
@@ -81,6 +84,7 @@ impl Node {
             is_up: true,
             admin: ClientId(0),
             file: None,
+            log: random.one_in(2).then(LogFile::default),
             making: None,
             ending: Vec::new(),
             proofs: BTreeSet::new(),
@@ -111,11 +115,21 @@ impl Node {
             while engine.load_rows(host, &mut loader, 100).expect("it wrote this file") {}
             loaded = loader.loaded;
         }
-        let mut settling = engine.begin_settling(false);
+        if let Some(log) = &self.log {
+            log.load(engine, host);
+        }
+        let has_log = self.log.as_ref().is_some_and(LogFile::is_begun);
+        let mut settling = engine.begin_settling(has_log);
         if primary.is_none() {
+            if has_log {
+                engine.go_on_logging();
+            }
             while engine.settle_rows(host, &mut settling, 100).expect("nothing is asked") {}
         }
         engine.end_loading(host, loaded);
+        if let Some(log) = &mut self.log {
+            log.go_on(engine);
+        }
         self.test.now_ms = now_ms;
         self.admin = self.test.engine.connect();
         (self.is_up, self.making, self.retry_ms) = (true, None, 0);
@@ -124,6 +138,9 @@ impl Node {
 
     /// Ends at once: whatever is not in its file is lost.
     pub(crate) fn kill(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.lose_unsynced();
+        }
         self.is_up = false;
         self.proofs.clear();
     }
@@ -132,6 +149,11 @@ impl Node {
     pub(crate) fn end(&mut self) {
         let TestEngine { engine, host, .. } = &mut self.test;
         engine.finish_ends(host);
+        if let Some(log) = &mut self.log {
+            log.end(engine);
+            self.is_up = false;
+            return;
+        }
         let options = SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
         let written = engine.last_snapshot().write_to(Vec::new(), options);
         self.file = Some(written.expect("memory takes it"));
@@ -140,7 +162,7 @@ impl Node {
 
     /// Writes its file and goes on.
     pub(crate) fn save(&mut self) {
-        if self.test.engine.has_pending_ends() || self.is_loading() {
+        if self.log.is_some() || self.test.engine.has_pending_ends() || self.is_loading() {
             return;
         }
         let options = SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
@@ -210,6 +232,7 @@ impl Node {
             is_up: true,
             admin: ClientId(0),
             file: Some(written.expect("memory takes it")),
+            log: None,
             making: None,
             ending: Vec::new(),
             proofs: BTreeSet::new(),

@@ -31,6 +31,8 @@ pub(crate) struct Tally {
     pub(crate) cuts: u64,
     pub(crate) kills: u64,
     pub(crate) restarts: u64,
+    /// Of those, replicas with an append-only file.
+    pub(crate) log_restarts: u64,
     pub(crate) promotions: u64,
     pub(crate) continued: u64,
     pub(crate) copied: u64,
@@ -44,6 +46,7 @@ impl Tally {
         self.cuts += other.cuts;
         self.kills += other.kills;
         self.restarts += other.restarts;
+        self.log_restarts += other.log_restarts;
         self.promotions += other.promotions;
         self.continued += other.continued;
         self.copied += other.copied;
@@ -53,7 +56,8 @@ impl Tally {
     /// Whether everything has happened that is to be tried.
     pub(crate) fn has_everything(&self) -> bool {
         let all = [self.confirmed, self.cuts, self.kills, self.restarts, self.promotions];
-        all.into_iter().chain([self.continued, self.copied, self.pending]).all(|count| count > 0)
+        let more = [self.continued, self.copied, self.pending, self.log_restarts];
+        all.into_iter().chain(more).all(|count| count > 0)
     }
 }
 
@@ -145,6 +149,13 @@ impl World {
             node.test.tick();
         }
         self.tally.pending += u64::from(node.test.engine.has_pending_ends());
+        if let Some(log) = &mut node.log {
+            let loses = self.planted == Planted::LosesPartOfLog && self.random.one_in(3);
+            match loses && node.test.engine.primary().is_some() {
+                true => log.lose(&mut node.test.engine),
+                false => log.collect(&mut node.test.engine, self.random.one_in(4)),
+            }
+        }
         self.make_snapshot(index);
         self.deliver(index);
         self.feed(index);
@@ -347,8 +358,9 @@ impl World {
             return;
         }
         let client = self.nodes[primary].test.engine.connect();
+        let lacks_schemas = self.nodes[index].test.engine.resumption().lacks_schemas;
         let chance = (&mut self.random, self.now_ms);
-        self.links.push(Link::new((index, primary), order, client, chance));
+        self.links.push(Link::new((index, primary), lacks_schemas, order, client, chance));
     }
 
     /// Delivers what has arrived on a link.

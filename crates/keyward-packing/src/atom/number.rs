@@ -122,7 +122,7 @@ pub(super) fn put_unsigned(number: u64, sink: &mut impl Sink) {
     sink.put(&text[start..]);
 }
 
-/// Writes a number to the end of a text that has room for it; answers where it begins.
+/// Writes a number to the end of a text that has room for it; returns where it begins.
 fn put_whole(mut number: u64, text: &mut [u8]) -> usize {
     let mut start = text.len();
     loop {
@@ -135,7 +135,7 @@ fn put_whole(mut number: u64, text: &mut [u8]) -> usize {
     }
 }
 
-/// Fills a text with the last digits of a number; answers what is left of it.
+/// Fills a text with the last digits of a number; returns what is left of it.
 fn put_digits(mut number: u64, text: &mut [u8]) -> u64 {
     for place in text.iter_mut().rev() {
         *place = b'0' + (number % 10) as u8;

@@ -12,7 +12,7 @@ fn packer(text: &str) -> Packer {
     Packer::new(&schema(text).keys[0], [1, 2]).expect("rows of this key are packed")
 }
 
-/// Packs a text, expects it and its key back, and answers the body.
+/// Packs a text, expects it and its key back, and returns the body.
 fn check_text(packer: &mut Packer, key: &[u8], text: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     assert!(packer.pack_text(key, text, &mut body), "{}", key.escape_ascii());
@@ -25,7 +25,7 @@ fn check_text(packer: &mut Packer, key: &[u8], text: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Packs the fields of a hash, expects them back, and answers the body.
+/// Packs the fields of a hash, expects them back, and returns the body.
 fn check_fields(packer: &mut Packer, key: &[u8], fields: &[(&[u8], &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     assert!(packer.pack_fields(key, fields, &mut body));

@@ -50,7 +50,7 @@ impl Block {
         &mut self.words[place]
     }
 
-    /// Takes a word in, and answers where it is. Room is made for all at once, if so
+    /// Takes a word in, and returns where it is. Room is made for all at once, if so
     /// many are to come.
     pub(super) fn put(&mut self, word: Word, are_many: bool) -> usize {
         self.taken += 1;

@@ -64,7 +64,7 @@ impl Numbers {
         }
     }
 
-    /// Frees up to `budget` tables; answers how many. This is not to be used any more.
+    /// Frees up to `budget` tables; returns how many. This is not to be used any more.
     pub(super) fn shed(&mut self, budget: usize) -> usize {
         let shed = budget.min(self.tables.len());
         for table in self.tables.drain(self.tables.len() - shed..) {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!((numbers.bytes, numbers.len), (bytes, len));
     }
 
-    /// Adds or takes numbers; answers the most that one step moved to other tables, or
+    /// Adds or takes numbers; returns the most that one step moved to other tables, or
     /// within a table that grew.
     fn most_moved(numbers: &mut Numbers, each: impl Iterator<Item = u32>, adds: bool) -> usize {
         let mut most = 0;

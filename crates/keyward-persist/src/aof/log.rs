@@ -200,7 +200,7 @@ impl Log {
         self.next.is_some()
     }
 
-    /// Logs what `fill` appends; answers how many bytes that is.
+    /// Logs what `fill` appends; returns how many bytes that is.
     pub fn append(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> usize {
         let before = self.buffer.len();
         fill(&mut self.buffer);

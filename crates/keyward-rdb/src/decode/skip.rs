@@ -30,7 +30,7 @@ pub(crate) fn can_skip(kind: u8, dialect: Dialect) -> bool {
     }
 }
 
-/// Reads over a value of a type that [can be](can_skip); answers what it is.
+/// Reads over a value of a type that [can be](can_skip); returns what it is.
 pub(crate) fn value<R: BufRead>(input: &mut Input<R>, kind: u8) -> Result<String, Error> {
     let mut text = Vec::new();
     match kind {

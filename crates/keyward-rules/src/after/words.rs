@@ -1,11 +1,15 @@
 //! How refusals by effect are worded.
 
 use crate::book::RuleBook;
-use crate::derived::{Entry, Mirror};
+use crate::derived::{Contradicted, Entry, Mirror};
 use crate::reason::Reason;
 use crate::refusal::{Refusal, shown_key};
+use crate::view::RowType;
 use crate::words::Problem;
 use keyward_schema::{Derived, Finds, KeyId};
+
+/// Elements of a derived row that a line names.
+const NAMED_MEMBERS: usize = 3;
 
 impl RuleBook {
     /// A row would have more items or members than there may be.
@@ -69,7 +73,10 @@ impl RuleBook {
 
     /// A row that is kept ends at another time than the schema says.
     pub(crate) fn refuse_end(&self, table: KeyId, key: &[u8]) -> Refusal {
-        let problem = "does not end when the schema says; its next write gives it that end";
+        let problem = match self.is_hypothetical() {
+            true => "does not end when the schema says, which only observes: it keeps its end",
+            false => "does not end when the schema says; its next write gives it that end",
+        };
         self.refuse(table, key, Reason::Lifetime, problem.to_owned())
     }
 
@@ -114,6 +121,57 @@ impl RuleBook {
         let told = match self.schema().key(table).holds_secret() {
             true => discreet.clone(),
             false => problem(&self.named(&source)),
+        };
+        let problem = Problem { reason: Reason::Derived, told: &told, discreet: Some(discreet) };
+        self.refusal(table, key, problem, None)
+    }
+
+    /// The same where nobody keeps the row: names some of what it holds and lacks, and the keys
+    /// that say so.
+    pub(crate) fn refuse_observed(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        Contradicted { row, members, is_all }: Contradicted<'_>,
+    ) -> Refusal {
+        let is_held = |member: &&&[u8]| {
+            row.is_some_and(|row| match row.row_type() {
+                RowType::String => row.text().is_some_and(|text| *text == ***member),
+                RowType::Zset => row.score(member).is_some(),
+                _ => row.contains(member),
+            })
+        };
+        let (held, lacked): (Vec<&&[u8]>, Vec<&&[u8]>) = members.iter().partition(is_held);
+        let parts = [
+            ("holds what its sources do not demand", held),
+            ("lacks what its sources demand", lacked),
+        ];
+        let parts: Vec<_> = parts.into_iter().filter(|(_, members)| !members.is_empty()).collect();
+        let whole = || "is not what its sources demand".to_owned();
+        let listed = |members: &[&&[u8]]| {
+            let some = members.iter().take(NAMED_MEMBERS).map(|member| {
+                match self.source_of(table, key, member) {
+                    Some(source) => format!("{} ({})", shown_key(member), self.named(&source)),
+                    None => format!("{} (which names no key)", shown_key(member)),
+                }
+            });
+            let some = some.collect::<Vec<String>>().join(", ");
+            match members.len().saturating_sub(NAMED_MEMBERS) {
+                0 => some,
+                more if is_all => format!("{some} and {more} more"),
+                more => format!("{some} and at least {more} more"),
+            }
+        };
+        let joined = |parts: Vec<String>| match parts.is_empty() {
+            true => whole(),
+            false => parts.join("; "),
+        };
+        let discreet = joined(parts.iter().map(|(what, _)| (*what).to_owned()).collect());
+        let told = match self.schema().key(table).holds_secret() {
+            true => discreet.clone(),
+            false => joined(
+                parts.iter().map(|(what, some)| format!("{what}: {}", listed(some))).collect(),
+            ),
         };
         let problem = Problem { reason: Reason::Derived, told: &told, discreet: Some(discreet) };
         self.refusal(table, key, problem, None)

@@ -127,7 +127,7 @@ impl RuleBook {
         Ok(Verdict::Run(all))
     }
 
-    /// Checks a string against its table, and answers the text of the field that
+    /// Checks a string against its table, and returns the text of the field that
     /// decides on its lifetime, where there is one.
     fn value<'v>(
         &self,

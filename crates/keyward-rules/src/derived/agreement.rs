@@ -12,6 +12,17 @@ use crate::naming::named_key;
 use crate::view::{NotYet, Row, RowType, View};
 use keyward_schema::{Derived, Finds, KeyId};
 
+/// What is known of a derived row that does not hold what its sources demand.
+#[derive(Clone, Copy)]
+pub struct Contradicted<'a> {
+    /// The row, if it is there.
+    pub row: Option<&'a dyn Row>,
+    /// Elements in question.
+    pub members: &'a [&'a [u8]],
+    /// Whether these are all.
+    pub is_all: bool,
+}
+
 impl RuleBook {
     /// The members of a computed row that a change touched, each once.
     pub fn touched_members(&self, table: KeyId, change: &Change<'_>) -> Vec<Vec<u8>> {

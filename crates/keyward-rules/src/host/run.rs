@@ -285,7 +285,7 @@ fn ask<H: RuleHost>(
 /// Carries out what follows from rows that ended by themselves, in the order in which they did.
 ///
 /// # Errors
-/// If a follow-up failed: those behind it ran all the same.
+/// If a follow-up failed, or the book objected: what is behind it ran all the same.
 pub fn follow_ended<H: RuleHost>(
     host: &mut H,
     book: &RuleBook,
@@ -294,8 +294,14 @@ pub fn follow_ended<H: RuleHost>(
 ) -> Result<(), FollowUpFailed> {
     let mut outcome = Ok(());
     for capture in ended {
-        let Ok(consequences) = ask(host, book, &[capture], Judged::Rows, cause) else {
-            unreachable!("the book refuses nothing that happened by itself")
+        let consequences = match ask(host, book, &[capture], Judged::Rows, cause) {
+            Ok(consequences) => consequences,
+            // The book refuses nothing that happened by itself.
+            Err(objection) => {
+                let error = objection.discreet().in_words().into_bytes();
+                outcome = outcome.and(Err(FollowUpFailed { error }));
+                continue;
+            }
         };
         for command in &consequences.follow_ups {
             let done = host.follow_up(command.args());

@@ -14,7 +14,7 @@
 
 use keyward_schema::{
     Content, DataType, Derived, Evict, Key, KeyId, Keyspace, Lifetime, Mode, Persist, RankBy,
-    Relation, Renew, Schema, Sink, SinkKind, Steps, Type, relation_within,
+    Relation, Renew, Schema, Sink, SinkKind, Steps, Type, Unknown, relation_within,
 };
 
 use super::same::{At, field, same_derivation, same_lifetime};
@@ -120,6 +120,21 @@ pub(super) fn of_removal((old, was): At<'_>, new: &Schema, steps: &Steps) -> Eff
     };
     let heirs = new.ids().filter(takes);
     heirs.map(|is| of_transfer((old, was), (new, is))).max().unwrap_or(Effect::Compatible)
+}
+
+/// Whether writes to some keys of a pattern that is gone are refused: no other pattern takes all of
+/// them.
+pub(super) fn refuses_writers((old, was): At<'_>, new: &Schema, steps: &Steps) -> bool {
+    let Key { pattern, derived, .. } = old.key(was);
+    if derived.as_ref().is_some_and(is_computed) {
+        return false;
+    }
+    let takes_all = |id: KeyId| {
+        let relation = relation_within(&new.key(id).pattern, pattern, steps);
+        matches!(relation, Relation::Equal | Relation::Superset)
+    };
+    let is_enforced = new.keyspaces().all(|keyspace| keyspace.mode == Mode::Enforce);
+    is_enforced && new.keyspace.unknown == Unknown::Reject && !new.ids().any(takes_all)
 }
 
 /// What becomes of rows of one pattern that belong to another from now on. What others have

@@ -5,7 +5,7 @@
 
 use super::Faults;
 use crate::book::RuleBook;
-use crate::derived::Holds;
+use crate::derived::{Contradicted, Holds};
 use crate::facts::{Facts, Moment};
 use crate::lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after, end_of};
 use crate::naming::named_key;
@@ -16,6 +16,10 @@ use keyward_schema::{Derived, KeyId, Lifetime};
 /// Members of a row that are looked at for one that follows nothing: a fraction of a
 /// millisecond.
 pub const FOLLOWERS_LOOKED_AT: usize = 1000;
+
+/// Elements of a derived row that are kept in mind because their sources do not say so, or say
+/// more: as many as can be looked at again while others wait.
+pub const CONTRADICTIONS_KEPT: usize = 256;
 
 impl RuleBook {
     /// What is wrong with a row. Of a computed one nothing is: its sources tell.
@@ -65,7 +69,7 @@ impl RuleBook {
         row: &dyn Row,
     ) -> Result<Vec<Refusal>, NotYet> {
         if self.traits(table).is_computed {
-            return Ok(vec![self.contradiction_of(table, key, None)]);
+            return Ok(vec![self.refuse_standing(table, key, None)]);
         }
         let mut problems: Vec<Refusal> = self.misfit_of(table, key, row).into_iter().collect();
         problems.extend(self.stranger_among(view, table, key, row)?);
@@ -95,14 +99,17 @@ impl RuleBook {
     }
 
     /// What is said of a computed row that does not hold what its sources demand, or is not there,
-    /// by one of the members in question.
-    pub fn contradiction_of(&self, table: KeyId, key: &[u8], member: Option<&[u8]>) -> Refusal {
-        self.refuse_standing(table, key, member)
+    /// by the members in question.
+    pub fn contradiction_of(&self, table: KeyId, key: &[u8], what: Contradicted<'_>) -> Refusal {
+        match self.is_hypothetical() {
+            true => self.refuse_observed(table, key, what),
+            false => self.refuse_standing(table, key, what.members.first().copied()),
+        }
     }
 
     /// What is said of the first member found that follows a key which is not there, among so
     /// many as can be looked at while others wait.
-    fn stranger_among(
+    pub(super) fn stranger_among(
         &self,
         view: &dyn View,
         table: KeyId,

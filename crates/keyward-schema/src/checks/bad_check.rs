@@ -40,10 +40,25 @@ capacity = "uint"
 "#,
 };
 
-pub(crate) fn malformed(expected: &str, at: Span) -> Diagnostic {
-    RULE.at(at, "cannot be read")
-        .saying(format!("expected {expected}"))
-        .help("check = [\"registered <= capacity\"]")
+/// A check that cannot be read, and what was meant if that is known.
+pub(crate) fn malformed(expected: &str, meant: Option<&str>, at: Span) -> Diagnostic {
+    RULE.at(at, "cannot be read").saying(format!("expected {expected}")).help(match meant {
+        Some(meant) => format!("write `{}`", meant.trim()),
+        None => "check = [\"registered <= capacity\"]".to_owned(),
+    })
+}
+
+/// A field is compared with a word.
+pub(crate) fn word(word: &str, at: Span) -> Diagnostic {
+    let word = word.trim_matches(['\'', '"']);
+    RULE.at(at, "a word")
+        .saying(format!(
+            "a check compares a field with another one or a number, and `{word}` is a word"
+        ))
+        .help(format!(
+            "the type says which words a field may be; where others hang on one, `when` tests it: \
+             {{ check = \"total > 0\", when = \"status = {word}\" }}"
+        ))
 }
 
 pub(crate) fn no_field(name: Located<&str>, object: &Object) -> Diagnostic {
@@ -123,6 +138,27 @@ pub(crate) fn without_fields(at: Span) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn signs_of_other_languages_are_offered_in_ours() {
+        for (wrong, right) in
+            [("n => 0", "n >= 0"), ("n=<5", "n<=5"), ("n == m", "n = m"), ("n <> 3", "n != 3")]
+        {
+            check_help(&key(&format!("\"{wrong}\"")), wrong, right);
+        }
+    }
+
+    #[test]
+    fn a_word_is_no_field() {
+        for (wrong, word) in [("s == on", "on"), ("s = 'off'", "off"), ("s = on", "on")] {
+            check(
+                &key(&format!("\"{wrong}\"")),
+                &format!(
+                    r#"KW0208 3:10 a check compares a field with another one or a number, and `{word}` is a word [a word] | help: the type says which words a field may be; where others hang on one, `when` tests it: {{ check = "total > 0", when = "status = {word}" }}"#
+                ),
+            );
+        }
+    }
 
     fn key(checks: &str) -> String {
         format!(

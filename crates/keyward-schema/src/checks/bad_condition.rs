@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
 use crate::pattern::Kind;
+use crate::read::table::Located;
 use crate::shape::{Field, Type};
 use crate::source::Span;
 
@@ -47,10 +48,31 @@ members = { of = "user:{user_id}", when = "status = active" }
 "#,
 };
 
-pub(crate) fn malformed(expected: &str, at: Span) -> Diagnostic {
-    RULE.at(at, "cannot be read")
-        .saying(format!("expected {expected}"))
-        .help("when = \"status = active and plan in (monthly, yearly)\"")
+pub(crate) fn malformed(expected: &str, when: Located<&str>) -> Diagnostic {
+    let example = "when = \"status = active and plan in (monthly, yearly)\"";
+    let help = match when.value.to_ascii_lowercase().contains(" or ") {
+        true => alternatives(when.value).map(|meant| format!("when = \"{meant}\"")).unwrap_or_else(
+            || {
+                "there is no `or`: one field is tested for several values by `in (…)`, and \
+                 for tests of several fields there are several keys"
+                    .to_owned()
+            },
+        ),
+        false => example.to_owned(),
+    };
+    RULE.at(when.at, "cannot be read").saying(format!("expected {expected}")).help(help)
+}
+
+/// Tests of one field for several values, joined by `or`, as one test.
+fn alternatives(when: &str) -> Option<String> {
+    let tests = when.split(" or ").flat_map(|test| test.split(" OR "));
+    let tests = tests.map(|test| test.split_once('=')).collect::<Option<Vec<_>>>()?;
+    let field = tests.first()?.0.trim();
+    let is_word = |word: &str| !word.is_empty() && !word.contains([' ', '=', '(']);
+    let is_alike = |(own, value): &(&str, &str)| own.trim() == field && is_word(value.trim());
+    let values: Vec<&str> = tests.iter().map(|(_, value)| value.trim()).collect();
+    (is_word(field) && !field.ends_with('!') && tests.iter().all(is_alike))
+        .then(|| format!("{field} in ({})", values.join(", ")))
 }
 
 pub(crate) fn of_json(field: &Field, at: Span) -> Diagnostic {
@@ -107,7 +129,18 @@ fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?",
 type = "set"
 members = { of = "u:{id}", when = "s = on or n = 1" }
 "#,
-            r#"KW0511 6:35 expected `and` or the end [cannot be read] | help: when = "status = active and plan in (monthly, yearly)""#,
+            "KW0511 6:35 expected `and` or the end [cannot be read] | help: there is no `or`: one field is tested for several values by `in (…)`, and for tests of several fields there are several keys",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "n = 1 or n = 2 or n = 3" }
+"#,
+            r#"KW0511 6:35 expected `and` or the end [cannot be read] | help: when = "n in (1, 2, 3)""#,
         );
         check(
             r#"

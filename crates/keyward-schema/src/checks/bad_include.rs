@@ -36,8 +36,11 @@ type = "hash"
 
 pub(crate) fn without_files(at: Span) -> Diagnostic {
     RULE.at(at, "not here")
-        .saying("a schema that does not come from a file includes nothing")
-        .help("send what `keyward flatten FILE` writes: one text without includes")
+        .saying(
+            "a schema that does not come from a file includes nothing; send what `keyward flatten \
+             FILE` writes",
+        )
+        .help("keyward flatten FILE | redis-cli -x KEYWARD SCHEMA PLAN")
 }
 
 pub(crate) fn unreadable(name: &str, problem: &str, at: Span) -> Diagnostic {

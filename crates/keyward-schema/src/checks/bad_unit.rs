@@ -88,9 +88,26 @@ fn duration_meant(value: &Value<'_>) -> Option<String> {
         "day" | "days" => "d",
         "week" | "weeks" => "w",
         "year" | "years" => "y",
+        other if other.starts_with('.') => return fraction_meant(number, &other[1..]),
         other => other,
     };
     Duration::parse(&format!("{number}{unit}")).map(|meant| meant.to_string())
+}
+
+/// `1.5h` in whole numbers: what stands in front of the point, and what behind it, with its unit.
+fn fraction_meant(whole: &str, rest: &str) -> Option<String> {
+    const DIGITS_MAX: usize = 9;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (fraction, unit) = rest.split_at(digits);
+    if fraction.is_empty() || fraction.len() > DIGITS_MAX {
+        return None;
+    }
+    let one = Duration::parse(&format!("1{}", unit.trim()))?.as_ms();
+    let parts = 10_u64.pow(fraction.len() as u32);
+    let scaled = whole.parse::<u64>().ok()?.checked_mul(parts)?;
+    let scaled = scaled.checked_add(fraction.parse().ok()?)?.checked_mul(one)?;
+    let is_exact = scaled % parts == 0;
+    Duration::parse(&format!("{}ms", scaled / parts)).filter(|_| is_exact).map(|it| it.to_string())
 }
 
 /// `4kib` is redis.conf's `4kb`.
@@ -102,6 +119,15 @@ fn size_meant(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn fractions_are_translated_to_whole_numbers() {
+        for (wrong, right) in [("1.5h", "1h30m"), ("0.5 d", "12h"), ("2.25s", "2s250ms")] {
+            let schema =
+                format!("[key.\"a:{x}\"]\ntype = \"hash\"\nttl = \"{wrong}\"\n", x = "{x}");
+            check_help(&schema, wrong, right);
+        }
+    }
 
     #[test]
     fn durations_in_other_words_are_translated() {

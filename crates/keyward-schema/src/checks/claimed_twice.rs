@@ -23,4 +23,14 @@ pub(crate) fn found(key: &Key, rival: &Pattern, place: &str, example: &[u8]) -> 
     let own = &key.pattern;
     RULE.at(key.at, format!("also matches `{example}`"))
         .saying(format!("`{own}` accepts `{example}` as `{rival}` of another file does ({place})"))
+        .help(
+            "give the keys of one file a prefix (of an included file: with = { prefix = \"…\" }), \
+             or one of the files another `db`",
+        )
+}
+
+/// Says of a finding how many more patterns of the same two files there are.
+pub(crate) fn add_more(found: &mut Diagnostic, count: usize) {
+    let patterns = if count == 1 { "pattern" } else { "patterns" };
+    found.message += &format!(", and {count} more {patterns} of the same two files likewise");
 }

@@ -83,7 +83,7 @@ mod tests {
         );
         check(
             "t = { type = 'timestamp' }",
-            "KW0804 5:49 `timestamp` is no type of a column; there are text, varchar(n), uuid, inet, smallint, integer, bigint, numeric, double precision, boolean, timestamptz, date, jsonb [not known here] | help: type = \"timestamptz\"",
+            "KW0804 5:49 `timestamp` is no type of a column; there are text, varchar(n), uuid, inet, smallint, integer, bigint, numeric, double precision, boolean, timestamptz, date, jsonb, bytea [not known here] | help: type = \"timestamptz\"",
         );
         check(
             "h = { strip = 'md5:' }",

@@ -1,6 +1,6 @@
 //! KW0310: a collection may live and grow for ever.
 
-use super::Warnings;
+use super::warnings::Warnings;
 use crate::derived::Derived;
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::lifetime::Lifetime;

@@ -24,7 +24,7 @@ each of them with a literal of its own, or shorten the lengths.
     right: "",
 };
 
-/// Answers the table of all patterns, in the order of the drafts that have one,
+/// Returns the table of all patterns, in the order of the drafts that have one,
 /// unless none can be built.
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) -> Option<Matcher> {
     // Where patterns overlap, there is none, and that has been said.

@@ -1,6 +1,6 @@
 //! KW0117: a placeholder in another notation is taken literally.
 
-use super::Warnings;
+use super::warnings::Warnings;
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::pattern::{Element, Kind, Part, Pattern, is_name};
 use crate::read::KeyDraft;
@@ -14,7 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     why: "
 A placeholder is written `{id}`. The `*` of globs, `<id>`, `[id]`, `$id` and
 `%d` are characters like others: the pattern accepts only keys that have just
-these. Where keys do, `allow` says so.
+these. So is the sign of `${id}` and `#{id}`: the keys begin with it. Where keys
+do, `allow` says so.
 ",
     wrong: r#"
 [keyspace]
@@ -32,6 +33,9 @@ type = "hash"
 "#,
 };
 
+/// The signs in front of braces by which programs put values into texts.
+const INTERPOLATING: [char; 2] = ['$', '#'];
+
 pub(crate) fn check(drafts: &[KeyDraft<'_>], warnings: &mut Warnings<'_>) {
     for (owner, draft) in drafts.iter().enumerate() {
         let Some(pattern) = &draft.pattern else { continue };
@@ -41,6 +45,8 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], warnings: &mut Warnings<'_>) {
         });
         if let Some(foreign) = foreign {
             warnings.push_with(owner, &RULE, || found(pattern, &foreign, draft.at));
+        } else if let Some((sign, name)) = interpolated(pattern) {
+            warnings.push_with(owner, &RULE, || found_sign(pattern, (sign, name), draft.at));
         }
     }
 }
@@ -53,6 +59,30 @@ fn found(pattern: &Pattern, foreign: &Foreign<'_>, at: Span) -> Diagnostic {
     };
     RULE.at(at, "just these characters")
         .saying(format!("`{}` is no placeholder and is taken literally", foreign.written))
+        .help(help)
+}
+
+/// The sign of a program's interpolation, as in `${id}` and `#{id}`, that a placeholder of this
+/// name has in front of it.
+fn interpolated(pattern: &Pattern) -> Option<(char, &str)> {
+    pattern.elements().windows(2).find_map(|pair| match pair {
+        [Element::Literal(text), Element::Placeholder(index)] => {
+            let sign = text.chars().last().filter(|last| INTERPOLATING.contains(last))?;
+            Some((sign, &*pattern.placeholders()[*index].name))
+        }
+        _ => None,
+    })
+}
+
+fn found_sign(pattern: &Pattern, (sign, name): (char, &str), at: Span) -> Diagnostic {
+    let allowed = format!("allow = [\"{}: keys are called so\"]", RULE.code);
+    let meant = pattern.text().replace(&format!("{sign}{{"), "{");
+    let help = match Pattern::parse(&meant) {
+        Ok(_) => format!("{}, or {allowed}", text_form(&meant)),
+        Err(_) => allowed,
+    };
+    RULE.at(at, format!("accepts keys with a `{sign}`"))
+        .saying(format!("the `{sign}` in front of `{{{name}}}` is taken literally"))
         .help(help)
 }
 
@@ -170,6 +200,20 @@ mod tests {
         check("v:$user_id", "v:{user_id}");
         check("a:{id}:*:<id>", "a:{id}:{id2}:{id3}");
         check("{{<shop>}}:n", "{{{shop}}}:n");
+        check("user:${id}", "user:{id}");
+        check("cust:#{id}:#{part:uint}", "cust:{id}:{part:uint}");
+    }
+
+    #[test]
+    fn the_sign_of_an_interpolation_stays_where_keys_have_it() {
+        check(
+            r##"
+[key."user:${id}"]
+type = "hash"
+"##,
+            r#"KW0117 1:6 the `$` in front of `{id}` is taken literally [accepts keys with a `$`] | help: "user:{id}", or allow = ["KW0117: keys are called so"]"#,
+        );
+        check("[key.\"a#:{x}\"]\ntype = \"hash\"\n", "");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! KW0521: a key follows from a key of another owner.
 
-use super::{Keyspaced, Warnings, tied};
+use super::tied::tied;
+use super::warnings::{Keyspaced, Warnings};
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::schema::Key;
 

@@ -1,6 +1,6 @@
 //! KW0403: there is nothing to compress.
 
-use super::Warnings;
+use super::warnings::Warnings;
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::pattern::Kind;
 use crate::read::KeyDraft;

@@ -4,7 +4,7 @@ use super::{address_beside_text, adjacent_placeholders, second_rest, unreadable_
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
 use crate::pattern::{
-    Kind, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, PatternError, PatternProblem,
+    Kind, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, PatternError, PatternProblem, is_name,
 };
 use crate::source::Span;
 
@@ -88,7 +88,8 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
             Some("write `}}` for a brace itself".to_owned()),
         ),
         PatternProblem::BadName => {
-            say("a placeholder is named by letters, digits and underscores", "not a name")
+            let what = "a placeholder is named by letters, digits and underscores";
+            (what.to_owned(), "not a name", name_meant(piece))
         }
         PatternProblem::UnknownKind(kind) => {
             let known = OTHER_KINDS.iter().find(|(others, _)| others.contains(&kind.trim()));
@@ -121,6 +122,18 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
         | PatternProblem::AddressBesideText(_)
         | PatternProblem::UnreadableWord { .. } => say("it cannot be read in one way", "here"),
     }
+}
+
+/// A placeholder with a name that can be read in the place of hyphens, points and spaces.
+fn name_meant(piece: &str) -> Option<String> {
+    let inner = piece.strip_prefix('{')?.strip_suffix('}')?;
+    let (name, kind) =
+        inner.split_once(':').map_or((inner, None), |(name, kind)| (name, Some(kind)));
+    let meant = name.trim().replace(['-', '.', ' '], "_");
+    is_name(&meant).then(|| match kind {
+        Some(kind) => format!("`{{{meant}:{kind}}}`"),
+        None => format!("`{{{meant}}}`"),
+    })
 }
 
 #[cfg(test)]
@@ -160,6 +173,13 @@ type = "hash"
 type = "hash"
 "#,
             "KW0101 1:9 a placeholder is named by letters, digits and underscores [not a name]",
+        );
+        check(
+            r#"
+[key."a:{my-id:uint}"]
+type = "hash"
+"#,
+            "KW0101 1:9 a placeholder is named by letters, digits and underscores [not a name] | help: `{my_id:uint}`",
         );
         check(
             r#"

@@ -13,7 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     why: r#"
 A sink has one of `mirror`, `archive`, `append` and `drain`, which names a table,
 and settings that go with it: `deleted` belongs to a mirror, `key` and `retain` to
-all but a mirror, `merge` to an archive and a drain, `drop` to a list that is appended. Tables and columns have names that
+all but a mirror, `merge` to an archive and a drain, `drop` to a list that is appended,
+and it is at most as long as `retain`. Tables and columns have names that
 PostgreSQL takes without quotes: small letters, digits and `_`. The primary key
 consists of columns that every row has.
 "#,
@@ -71,6 +72,13 @@ pub(crate) fn dropped_from_stream(at: Span) -> Diagnostic {
     RULE.at(at, "of a stream")
         .saying("`drop` is about the items of a list; `max_len` bounds a stream")
         .help("remove `drop`")
+}
+
+/// Items that the table would forget before they leave their list.
+pub(crate) fn dropped_too_late(at: Span) -> Diagnostic {
+    RULE.at(at, "longer than `retain`")
+        .saying("an item leaves its list only while the table has it, so that none ever would")
+        .help("write a `drop` that is at most as long as `retain`")
 }
 
 pub(crate) fn bad_name(name: &str, at: Span) -> Diagnostic {
@@ -186,6 +194,11 @@ mod tests {
         check(
             &plain("{ archive = 'u', drop = '1y' }"),
             "KW0801 4:25 `drop` says nothing of `archive` [not its own] | help: remove `drop`",
+        );
+        check(&list("{ append = 'q', drop = '1y', retain = '1y' }"), "");
+        check(
+            &list("{ append = 'q', retain = '1y', drop = '2y' }"),
+            "KW0801 5:39 an item leaves its list only while the table has it, so that none ever would [longer than `retain`] | help: write a `drop` that is at most as long as `retain`",
         );
         check(
             &list("{ append = 'q', drop = '1y' }").replace("'list'", "'stream'"),

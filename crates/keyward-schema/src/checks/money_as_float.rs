@@ -1,6 +1,6 @@
 //! KW0207: money is kept as a float.
 
-use super::Warnings;
+use super::warnings::Warnings;
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::pattern::Element;
 use crate::read::KeyDraft;

@@ -1,6 +1,7 @@
 //! KW0520: a tie to a key that observes is not kept.
 
-use super::{Keyspaced, Warnings, tied};
+use super::tied::tied;
+use super::warnings::{Keyspaced, Warnings};
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::schema::{Key, Mode};
 

@@ -96,6 +96,14 @@ fn found(pattern: &Pattern, draft: &KeyDraft<'_>, rival: &Pattern) -> Diagnostic
     }
 }
 
+/// Offers no other name where a pattern stands in a file that is included: a program has named its
+/// keys.
+pub(crate) fn leave_name(found: &mut Diagnostic) {
+    if found.rule.code == RULE.code {
+        found.help = Some(NARROWER.to_owned());
+    }
+}
+
 /// What can be done about keys that a program has named: they cannot be called otherwise.
 const NARROWER: &str = "give one of them a narrower type or alphabet ({id:uint}, \
                         {id:text(a-z0-9)}), or an included file a prefix (with = { prefix = \"…\" })";

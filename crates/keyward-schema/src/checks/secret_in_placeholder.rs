@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use super::Warnings;
+use super::warnings::Warnings;
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::pattern::Placeholder;
 use crate::read::KeyDraft;

@@ -81,6 +81,10 @@ fn between(earlier: &[&Schema], schema: &Schema) -> Vec<Diagnostic> {
             .saying(format!("the database already holds a keyspace `{name}` ({place})"))
     }));
     let steps = Steps::among(keys + schema.keys.len());
+    // Two included files that claim the same keys are told once: the place of that, and how many
+    // more patterns there are.
+    let mut told: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
+    let mut shown = 0;
     for key in &schema.keys {
         let others = earlier.iter().flat_map(|other| other.keys.iter().map(|key| (*other, key)));
         let rival = others.into_iter().find(|(_, other)| {
@@ -92,12 +96,24 @@ fn between(earlier: &[&Schema], schema: &Schema) -> Vec<Diagnostic> {
         }
         if let Some((other, rival)) = rival {
             let example = relate(&rival.pattern, &key.pattern).1.unwrap_or_default();
-            let place = other.source.place(rival.at);
-            found.push(claimed_twice::found(key, &rival.pattern, &place, &example));
+            let (own, theirs) = (schema.source.file(key.at), other.source.file(rival.at));
+            let is_included = own != &*schema.source.name;
+            match told.get_mut(&(own, theirs)).filter(|_| is_included) {
+                Some((_, more)) => *more += 1,
+                None => {
+                    told.insert((own, theirs), (found.len(), 0));
+                    let place = other.source.place(rival.at);
+                    found.push(claimed_twice::found(key, &rival.pattern, &place, &example));
+                    shown += 1;
+                }
+            }
         }
-        if found.len() >= MAX_SHOWN {
-            return found;
+        if shown >= MAX_SHOWN {
+            break;
         }
+    }
+    for (place, more) in told.into_values().filter(|(_, more)| *more > 0) {
+        claimed_twice::add_more(&mut found[place], more);
     }
     if found.is_empty() {
         let all = earlier.iter().copied().chain([schema]).flat_map(|schema| &schema.keys);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Warnings;
+use super::warnings::Warnings;
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::schema::{DataType, Key};
 use crate::units::Duration;

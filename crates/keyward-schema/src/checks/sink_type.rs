@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     level: Level::Error,
     title: "keys of this type have no such sink",
     why: "
-Rows of a table are rows of a key, or items of one: hashes, JSON, texts and
+Rows of a table are rows of a key, or items of one: hashes, JSON, texts, bytes and
 numbers are mirrored and archived, what is pushed to a list or added to a stream
 is appended, and a list can be drained. What Keyward derives from other keys goes
 nowhere by itself: its sources have all of it. Rows that end with another key go by
@@ -38,7 +38,7 @@ sink = { append = "carts" }
 
 pub(crate) fn found(kind: SinkKind, data: DataType, at: Span) -> Diagnostic {
     let takers = match kind {
-        SinkKind::Mirror | SinkKind::Archive => "hashes, JSON, texts and numbers",
+        SinkKind::Mirror | SinkKind::Archive => "hashes, JSON, texts, bytes and numbers",
         SinkKind::Append => "lists and streams",
         SinkKind::Drain => "lists",
     };
@@ -80,7 +80,7 @@ mod tests {
         check(
             "set",
             "mirror",
-            "KW0802 4:10 `mirror` is a sink of hashes, JSON, texts and numbers [the key is of type set]",
+            "KW0802 4:10 `mirror` is a sink of hashes, JSON, texts, bytes and numbers [the key is of type set]",
         );
         check(
             "hash",

@@ -54,6 +54,7 @@ const OTHER_NAMES: &[(&[&str], &str)] = &[
     (&["additional", "additional_properties", "additionalproperties"], "extra"),
     (&["team", "maintainer"], "owner"),
     (&["examples", "sample"], "example"),
+    (&["from", "source"], "of"),
 ];
 
 /// What the scope calls a setting that has this name elsewhere.
@@ -77,6 +78,33 @@ pub(crate) fn help_optional(scope: Scope, name: &str) -> Option<String> {
     })
 }
 
+/// What other languages call the words that a value is one of.
+pub(crate) const WORDS: [&str; 7] =
+    ["values", "enum", "choices", "one_of", "oneof", "allowed", "options"];
+/// What they call a form that a text must have.
+const FORMS: [&str; 4] = ["regex", "regexp", "pattern", "matches"];
+/// What they call a value that one row has at most.
+pub(crate) const UNIQUE: [&str; 3] = ["unique", "index", "indexed"];
+
+/// How a field is told what other languages have a setting for, and this one has not.
+fn help_foreign(scope: Scope, name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let is_of = |names: &[&str]| scope == Scope::Shape && names.contains(&&*name);
+    if is_of(&WORDS) {
+        return Some("the words are the type: type = \"new | paid\"");
+    }
+    if is_of(&FORMS) {
+        return Some(
+            "there are no regular expressions: type = \"text(a-z0-9, 32)\" has an alphabet and a \
+             length, prefix = \"a\" a beginning",
+        );
+    }
+    is_of(&UNIQUE).then_some(
+        "a lookup keeps a value unique and finds it: [key.\"user:by_email:{email}\"] with lookup \
+         = { of = \"user:{id}\", field = \"email\" }",
+    )
+}
+
 /// A setting that is not there, of a key of this type if that is known: others than it takes are
 /// not offered.
 pub(crate) fn found(scope: Scope, name: &str, at: Span, data: Option<DataType>) -> Diagnostic {
@@ -87,13 +115,19 @@ pub(crate) fn found(scope: Scope, name: &str, at: Span, data: Option<DataType>) 
     let known = known_elsewhere(scope, name).filter(|ours| names().any(|name| name == *ours));
     let help = match known.or_else(|| nearest(name, names())) {
         _ if let Some(help) = help_optional(scope, name) => help,
+        _ if let Some(help) = help_foreign(scope, name) => help.to_owned(),
         Some(near) => format!("write `{near}`"),
         None => {
             let of = match data {
                 Some(data) => format!("{} of type \"{}\"", scope.name(), data.name()),
                 None => scope.name().to_owned(),
             };
-            format!("the settings of {of} are {}", names().collect::<Vec<&str>>().join(", "))
+            let names = names().collect::<Vec<&str>>().join(", ");
+            let object = match scope {
+                Scope::Shape => "; an object with a field `type` is { fields = { type = … } }",
+                _ => "",
+            };
+            format!("the settings of {of} are {names}{object}")
         }
     };
     RULE.at(at, "unknown").saying(format!("{} has no setting `{name}`", scope.name())).help(help)
@@ -144,6 +178,46 @@ mod tests {
                     "{found} | help: a field is there always, or has a `?` behind its type: type = \"string?\"; the server fills in no defaults"
                 ),
             );
+        }
+    }
+
+    /// The table was taken for an object, and every write refused because its value is no JSON.
+    #[test]
+    fn a_field_s_table_with_a_setting_of_other_languages_is_no_object() {
+        let file = |field: &str| {
+            format!(
+                "[key.\"a:{{x}}\"]\ntype = \"hash\"\nttl = \"1h\"\nfields = {{ f = {field} }}\n"
+            )
+        };
+        let check = |field: &str, name: &str, help: &str| {
+            let column = file(field).lines().last().expect("a line").find(name).expect("it") + 1;
+            let found = format!("KW0004 4:{column} a field has no setting `{name}` [unknown]");
+            check_line(&file(field), &format!("{found} | help: {help}"));
+        };
+        let words = "the words are the type: type = \"new | paid\"";
+        let forms = "there are no regular expressions: type = \"text(a-z0-9, 32)\" has an alphabet and a length, prefix = \"a\" a beginning";
+        check("{ type = \"string\", values = \"new | paid\" }", "values", words);
+        check("{ type = \"string\", enum = [\"new\", \"paid\"] }", "enum", words);
+        check("{ type = \"string\", format = \"date\" }", "format", "write `type`");
+        check("{ type = \"string?\", regex = \"^a\" }", "regex", forms);
+        check(
+            "{ type = \"decimal(2)\", currency = \"EUR!\" }",
+            "currency",
+            "the settings of a field are type, fields, extra, min, max, len, prefix, same, check, secret, personal, doc; an object with a field `type` is { fields = { type = … } }",
+        );
+        let unique = "a lookup keeps a value unique and finds it: [key.\"user:by_email:{email}\"] with lookup = { of = \"user:{id}\", field = \"email\" }";
+        check("{ type = \"uint\", unique = \"bool\" }", "unique", unique);
+        check("{ type = \"uint\", max = 9, unique = \"bool\" }", "unique", unique);
+        // Objects that have a field `type`.
+        for object in [
+            "{ type = \"string\", size = \"uint\" }",
+            "{ type = \"string\", title = \"string\", format = \"string\" }",
+            "{ type = \"card | iban\", number = \"string\" }",
+            "{ type = \"string\", values = \"string[]\" }",
+            "{ fields = { type = \"string\", values = \"new | paid\" } }",
+            "{ type = \"string\", at = { city = \"string\" } }",
+        ] {
+            check_line(&file(object), "");
         }
     }
 

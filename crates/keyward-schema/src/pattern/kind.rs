@@ -6,7 +6,6 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use super::relation::{Relation, relate_kinds};
 use super::text_kind::TextKind;
 
 /// The type of a placeholder.
@@ -143,16 +142,6 @@ impl Kind {
             Kind::Enum(words) => words,
             _ => &[],
         }
-    }
-
-    /// Whether every value of this kind is one of `other`.
-    pub fn is_within(&self, other: &Kind) -> bool {
-        matches!(relate_kinds(self, other), Relation::Equal | Relation::Subset)
-    }
-
-    /// Whether some value of this kind is one of `other`.
-    pub fn meets(&self, other: &Kind) -> bool {
-        relate_kinds(self, other) != Relation::Disjoint
     }
 
     /// What it accepts, in words that follow "must be".

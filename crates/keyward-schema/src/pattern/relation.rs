@@ -404,7 +404,7 @@ fn relate_words(left: &[String], right: &[String]) -> Relation {
 }
 
 /// How two kinds lie to each other.
-pub(super) fn relate_kinds(left: &Kind, right: &Kind) -> Relation {
+fn relate_kinds(left: &Kind, right: &Kind) -> Relation {
     kinds_within(left, right, &Steps::default())
 }
 
@@ -435,6 +435,18 @@ fn kinds_within(left: &Kind, right: &Kind, steps: &Steps) -> Relation {
             Int | Uint | Uuid | Base58 | Hex | Date | Month,
         ) => Disjoint,
         _ => by_search(&Pattern::of_kind(left), &Pattern::of_kind(right), steps).0,
+    }
+}
+
+impl Kind {
+    /// Whether every value of this kind is one of `other`.
+    pub fn is_within(&self, other: &Kind) -> bool {
+        matches!(relate_kinds(self, other), Equal | Subset)
+    }
+
+    /// Whether some value of this kind is one of `other`.
+    pub fn meets(&self, other: &Kind) -> bool {
+        relate_kinds(self, other) != Disjoint
     }
 }
 

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::table::{Entry, entries};
-use crate::checks::{no_such_key, wrong_value};
+use crate::checks::{bad_include, no_such_key, wrong_value};
 use crate::diagnostic::Report;
 use crate::source::Span;
 
@@ -28,6 +28,8 @@ pub(super) fn apply(documents: &mut [DeTable<'_>], report: &mut Report) {
                         key.insert(name, value);
                     }
                 }
+                // What cannot be read may have it.
+                None if report.has_any(&[bad_include::RULE.code]) => {}
                 None => {
                     let span: Span = pattern.span().into();
                     report.push(no_such_key::found(pattern.get_ref(), span));

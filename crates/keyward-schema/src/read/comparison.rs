@@ -54,10 +54,21 @@ fn read_comparison(check: Located<&str>, object: &Object, report: &mut Report) -
     let (left, operator, right) = match parse(check.value) {
         Ok(parts) => parts,
         Err(expected) => {
-            report.push(bad_check::malformed(expected, at));
+            let meant = in_our_signs(check.value);
+            let parts = meant.as_deref().and_then(|meant| parse(meant).ok());
+            report.push(match parts {
+                Some((left, _, word)) if is_word(object, left, word) => bad_check::word(word, at),
+                _ => {
+                    bad_check::malformed(expected, meant.as_deref().filter(|_| parts.is_some()), at)
+                }
+            });
             return None;
         }
     };
+    if is_word(object, left, right) {
+        report.push(bad_check::word(right, at));
+        return None;
+    }
     if looks_like_number(left) {
         report.push(bad_check::number_first(left, operator, right, at));
         return None;
@@ -103,6 +114,32 @@ fn read_comparison(check: Located<&str>, object: &Object, report: &mut Report) -
     };
     let told = format!("{} {} {other}", first.name, operator.name());
     Some(Check { left, operator, right, order, when: Vec::new(), text: told.into(), at })
+}
+
+/// A check with the signs that other languages compare by in ours; none if it has no such sign.
+fn in_our_signs(check: &str) -> Option<String> {
+    let is_sign = |c: char| "=!<>".contains(c);
+    let start = check.find(is_sign)?;
+    let end = check[start..].find(|c| !is_sign(c)).map_or(check.len(), |end| start + end);
+    let sign = match &check[start..end] {
+        "==" | "===" => "=",
+        "=>" => ">=",
+        "=<" => "<=",
+        "<>" | "=!" | "!==" => "!=",
+        _ => return None,
+    };
+    Some(format!("{}{sign}{}", &check[..start], &check[end..]))
+}
+
+/// Whether what a field is compared with is a word rather than the name of a field: it is in
+/// quotes, or one of those that the field may be.
+fn is_word(object: &Object, field: &str, other: &str) -> bool {
+    let is_quoted = other.starts_with(['\'', '"']);
+    let is_of = |field: usize| match &object.fields[field].shape.ty {
+        Type::Kind(Kind::Enum(words)) => words.iter().any(|word| **word == *other),
+        _ => false,
+    };
+    object.field(other).is_none() && (is_quoted || object.field(field).is_some_and(is_of))
 }
 
 /// Whether a word begins as no name of a field does in a comparison.

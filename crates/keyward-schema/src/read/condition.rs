@@ -33,7 +33,7 @@ pub(super) fn read_of(
     let tests = match parse(when.value) {
         Ok(tests) => tests,
         Err(expected) => {
-            report.push(bad_condition::malformed(expected, when.at));
+            report.push(bad_condition::malformed(expected, when));
             return None;
         }
     };

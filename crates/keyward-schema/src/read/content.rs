@@ -62,7 +62,8 @@ fn read_parts(table: &Table<'_>, data: DataType, report: &mut Report) -> Option<
                 report.push(bad_value_type::value(data, &value, value_at(table, "value")));
                 return None;
             }
-            (Content::Value(value), given)
+            let bytes = value.bytes || data == DataType::Bytes;
+            (Content::Value(Shape { bytes, ..value }), given)
         }
     };
     report_nulls(table, &content, report);

@@ -8,13 +8,13 @@
 //! values is there once; files, depth and bytes are bounded.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
 use super::table::{Entry, Located, Table, Value, entries, text};
 use super::variables::{Filling, Values, defaults, read_values};
-use crate::checks::{bad_include, include_cycle, too_many, unknown_variable, wrong_value};
+use crate::checks::{bad_include, include_cycle, overlap, too_many, unknown_variable, wrong_value};
 use crate::diagnostic::{Diagnostic, Label, Report};
 use crate::escape;
 use crate::include::{Files, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
@@ -57,6 +57,7 @@ pub(super) fn tell_values(included: &[Included], found: &mut [Diagnostic]) {
         let mut before = included.iter().rev();
         if let Some(file) = before.find(|file| file.base <= found.primary.span.start) {
             file.tell_values(found);
+            overlap::leave_name(found);
         }
     }
 }
@@ -155,7 +156,7 @@ impl<'s> Search<'s> {
         let at = wanted.file.at;
         let path = chain.path.parent().unwrap_or(Path::new("")).join(wanted.file.value);
         let identity = files.identity(&path);
-        let name = path.display().to_string();
+        let name = clean(&path).display().to_string();
         if let Some(first) = chain.links().position(|link| *link.identity == *identity) {
             let mut names: Vec<&str> =
                 chain.links().take(first + 1).map(|link| link.name).collect();
@@ -264,6 +265,20 @@ fn read_one<'t>(entry: Entry<'t>, item: &'t Value<'t>, report: &mut Report) -> O
         return None;
     }
     Some(Wanted { file, with })
+}
+
+/// A path as people write it: without a folder that the next step leaves again.
+fn clean(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for step in path.components() {
+        let leaves = matches!(step, Component::ParentDir);
+        let last = cleaned.components().next_back();
+        match leaves && matches!(last, Some(Component::Normal(_))) {
+            true => drop(cleaned.pop()),
+            false => cleaned.push(step),
+        }
+    }
+    cleaned
 }
 
 fn into_text(bytes: Vec<u8>) -> Option<String> {

@@ -3,7 +3,9 @@
 //! A table stands for one value: with `type`, or with `fields`, and limits
 //! beside them. Any other table is short for `{ fields = … }`. A nested object
 //! whose fields have just the names of such settings must be written in the
-//! long form.
+//! long form, and so must one with a field `type` whose others look like
+//! settings: what a table that names a type says besides is a mistake rather
+//! than a field, unless it is a type itself.
 
 use toml::de::{DeTable, DeValue};
 
@@ -19,8 +21,8 @@ use crate::nearest::nearest;
 use crate::pattern::Kind;
 use crate::settings::{Scope, settings_of};
 use crate::shape::{
-    Extra, Field, Length, Limits, MAX_FIELDS, MAX_SHAPE_DEPTH, Object, Same, Shape, Type,
-    parse_expr,
+    Extra, Field, Length, Limits, MAX_FIELDS, MAX_SHAPE_DEPTH, Object, Same, Shape, TYPE_NAMES,
+    Type, parse_expr,
 };
 use crate::source::Span;
 
@@ -118,7 +120,9 @@ fn read_any_depth(entry: Entry<'_>, depth: usize, report: &mut Report) -> Option
             report.push(too_many::found("levels of nesting", MAX_SHAPE_DEPTH, at));
             None
         }
-        DeValue::Table(table) if is_long_form(table) || is_misspelt_long_form(table) => {
+        DeValue::Table(table)
+            if is_long_form(table) || is_misspelt_long_form(table) || is_of_one_value(table) =>
+        {
             read_long(table, entry, depth, report)
         }
         DeValue::Table(table) => {
@@ -147,11 +151,6 @@ fn is_long_form(table: &DeTable<'_>) -> bool {
 /// Whether a table with a `type` has a name that is almost a setting's, with a
 /// value that no field could have: then it is no field either.
 fn is_misspelt_long_form(table: &DeTable<'_>) -> bool {
-    let is_no_type = |value: &DeValue<'_>| match value {
-        DeValue::String(text) => parse_expr(text, None).is_err(),
-        DeValue::Table(_) => false,
-        _ => true,
-    };
     let is_almost = |name: &str| {
         nearest(name, settings_of(Scope::Shape).map(|setting| setting.name)).is_some()
             || unknown_setting::known_elsewhere(Scope::Shape, name).is_some()
@@ -162,6 +161,49 @@ fn is_misspelt_long_form(table: &DeTable<'_>) -> bool {
         && table
             .iter()
             .any(|(name, value)| is_no_type(value.get_ref()) && is_almost(name.get_ref()))
+}
+
+/// Whether a value could not stand for a field: it is no type and no object.
+fn is_no_type(value: &DeValue<'_>) -> bool {
+    match value {
+        DeValue::String(text) => parse_expr(text, None).is_err(),
+        DeValue::Table(_) => false,
+        _ => true,
+    }
+}
+
+/// Whether a table whose `type` names a type of values says nothing besides that could be a
+/// field: then what is no setting is a mistake.
+fn is_of_one_value(table: &DeTable<'_>) -> bool {
+    let names_type = |ty: &str| {
+        let end = ty.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+        TYPE_NAMES.contains(&&ty[..end.unwrap_or(ty.len())])
+            && !ty.contains('|')
+            && parse_expr(ty, None).is_ok()
+    };
+    let is_setting = |name: &str| settings_of(Scope::Shape).any(|setting| setting.name == name);
+    let ty = table.get("type").and_then(|ty| ty.get_ref().as_str());
+    let others = || table.iter().filter(|(name, _)| name.get_ref() != "type");
+    ty.is_some_and(names_type)
+        && (others().any(|(name, value)| is_setting(name.get_ref()) && is_no_type(value.get_ref()))
+            || others().all(|(name, value)| {
+                let (name, value) = (name.get_ref(), value.get_ref());
+                is_setting(name) || is_no_type(value) || looks_foreign(name, value)
+            }))
+}
+
+/// Whether this is how other languages restrict a value, with something that happens to be a type
+/// here.
+fn looks_foreign(name: &str, value: &DeValue<'_>) -> bool {
+    let Some(text) = value.as_str() else { return false };
+    let is_of = |names: &[&str]| names.contains(&&*name.to_ascii_lowercase());
+    let shape = parse_expr(text, None).map(|(shape, _)| shape.ty);
+    match shape {
+        Ok(Type::Kind(Kind::Enum(_))) => is_of(&unknown_setting::WORDS) || is_of(&["format"]),
+        Ok(Type::Bool) => is_of(&unknown_setting::UNIQUE) || is_of(&unknown_setting::OPTIONAL),
+        Ok(ty) => is_of(&["format"]) && !matches!(ty, Type::String | Type::Kind(Kind::Str)),
+        Err(_) => false,
+    }
 }
 
 fn read_long(

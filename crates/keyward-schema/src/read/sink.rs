@@ -69,6 +69,11 @@ pub(super) fn read(
     }
     let retain = table.duration("retain", report).map(|retain| retain.value);
     let drop = table.duration("drop", report).map(|drop| drop.value);
+    if let (Some(retain), Some(dropped)) = (retain, drop)
+        && let Some(entry) = table.entry("drop").filter(|_| dropped.as_ms() > retain.as_ms())
+    {
+        report.push(malformed_sink::dropped_too_late(entry.name_at));
+    }
     if let Some(entry) = table.entry("drop").filter(|_| data == DataType::Stream) {
         report.push(malformed_sink::dropped_from_stream(entry.name_at));
     }
@@ -119,7 +124,7 @@ fn takes(kind: SinkKind, data: DataType) -> bool {
     use DataType::*;
     match kind {
         SinkKind::Mirror | SinkKind::Archive => {
-            matches!(data, Hash | Json | String | Int | Float | Decimal)
+            matches!(data, Hash | Json | String | Int | Float | Decimal | Bytes)
         }
         SinkKind::Append => matches!(data, List | Stream),
         SinkKind::Drain => data == List,
@@ -305,7 +310,8 @@ impl<'a> Reading<'a> {
             return None;
         };
         let shape = self.shape(from);
-        if !ty.holds(&shape.ty) {
+        let is_of_key = matches!(from, ColumnSource::Placeholder(_));
+        if !ty.holds(&shape.ty) || is_of_key && ty == ColumnType::Bytea {
             report.push(column_type::unfit(ty, &shape, written.at));
             return None;
         }

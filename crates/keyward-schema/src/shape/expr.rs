@@ -261,7 +261,8 @@ impl Parser<'_> {
                 }
                 Member::Shape(_) => return Err(self.problem(ExprProblem::SeveralTypes, range)),
                 Member::Word(word) if !several => {
-                    shape = Some(Shape::of(self.named(word, range)?));
+                    let bytes = word == "bytes";
+                    shape = Some(Shape { bytes, ..Shape::of(self.named(word, range)?) });
                     continue;
                 }
                 Member::Word(word) if TYPE_NAMES.contains(&&*word) => {

@@ -40,11 +40,13 @@ pub enum ColumnType {
     Date,
     /// `jsonb`
     Jsonb,
+    /// `bytea`
+    Bytea,
 }
 
 impl ColumnType {
     /// The types that a schema can name, as it writes them.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 14] = [
         "text",
         "varchar(n)",
         "uuid",
@@ -58,6 +60,7 @@ impl ColumnType {
         "timestamptz",
         "date",
         "jsonb",
+        "bytea",
     ];
 
     /// Reads a type as PostgreSQL writes it, in small or capital letters, and by the names
@@ -80,6 +83,7 @@ impl ColumnType {
             "timestamptz" | "timestamp with time zone" => ColumnType::Timestamptz,
             "date" => ColumnType::Date,
             "jsonb" => ColumnType::Jsonb,
+            "bytea" => ColumnType::Bytea,
             "varchar" | "character varying" => {
                 let length = numbers?
                     .trim()
@@ -106,6 +110,7 @@ impl ColumnType {
         match &shape.ty {
             Type::Kind(Kind::Uint) if fits_bigint(&shape.limits) => ColumnType::BigInt,
             Type::Kind(kind) => ColumnType::of_kind(kind),
+            Type::String if shape.bytes => ColumnType::Bytea,
             Type::String => ColumnType::Text,
             Type::Float => ColumnType::Double,
             Type::Decimal { .. } => ColumnType::Numeric(None),
@@ -141,7 +146,7 @@ impl ColumnType {
             Type::Kind(Kind::Uuid) => matches!(self, Uuid | Varchar(_)),
             Type::Kind(Kind::Ip) => matches!(self, Inet | Varchar(_)),
             Type::Kind(_) => matches!(self, Varchar(_) | Uuid),
-            Type::String => matches!(self, Varchar(_) | Uuid | Inet | Jsonb),
+            Type::String => matches!(self, Varchar(_) | Uuid | Inet | Jsonb | Bytea),
             Type::Float => self == Double,
             Type::Decimal { scale } => match self {
                 Numeric(None) => true,
@@ -188,6 +193,7 @@ impl fmt::Display for ColumnType {
             ColumnType::Timestamptz => "timestamptz",
             ColumnType::Date => "date",
             ColumnType::Jsonb => "jsonb",
+            ColumnType::Bytea => "bytea",
         })
     }
 }
@@ -235,6 +241,14 @@ mod tests {
         assert!(!ColumnType::Double.holds(&cents) && !ColumnType::BigInt.holds(&any));
         assert!(!ColumnType::Date.holds(&Type::Timestamp));
         assert!(ColumnType::Text.holds(&any));
+    }
+
+    #[test]
+    fn bytes_are_no_text() {
+        let shape = Shape { bytes: true, ..Shape::of(Type::String) };
+        assert_eq!(ColumnType::of_shape(&shape), ColumnType::Bytea);
+        assert_eq!(ColumnType::of_shape(&Shape::of(Type::String)), ColumnType::Text);
+        assert!(ColumnType::Bytea.holds(&Type::String) && !ColumnType::Bytea.holds(&Type::Json));
     }
 
     #[test]

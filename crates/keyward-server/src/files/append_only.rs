@@ -169,7 +169,8 @@ impl AppendOnly {
 
     /// Begins to log to a file.
     pub(crate) fn begin(&mut self, log: Log) {
-        let log = log.counting_from(self.ended_at);
+        // Nothing that a file has is at 0, which is told where nothing is known to be synced.
+        let log = log.counting_from(self.ended_at.max(1));
         self.released = log.logged();
         self.problem = None;
         self.synced_at = Instant::now();

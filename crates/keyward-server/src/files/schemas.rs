@@ -184,11 +184,9 @@ pub(crate) fn files(served: &[ServedSchema]) -> Vec<SchemaFile> {
     served.iter().enumerate().filter_map(file).collect()
 }
 
-/// The schemas in words: `calls-bot in 0, events in 1`.
-pub(crate) fn describe(served: &[ServedSchema]) -> String {
-    if served.is_empty() {
-        return "no schema".to_owned();
-    }
-    let name = |served: &ServedSchema| format!("{} in {}", served.schema.keyspace.name, served.db);
-    served.iter().map(name).collect::<Vec<_>>().join(", ")
+/// The schemas in force in words: `calls-bot in 0, events in 1`.
+pub(crate) fn describe(engine: &Engine) -> String {
+    let names = engine.keyspaces_in_force().map(|(db, name)| format!("{} in {db}", escape(name)));
+    let names: Vec<String> = names.collect();
+    if names.is_empty() { "no schema".to_owned() } else { names.join(", ") }
 }

@@ -1,4 +1,4 @@
-//! How somebody else has a connection served although its socket is silent.
+//! How somebody else has a connection served although its socket is silent (wake-up).
 //!
 //! Owns the list of those who were woken, and the bell by which each comes to be on it once.
 //! Not here: who serves them (`serve/turn.rs`).

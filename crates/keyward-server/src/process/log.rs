@@ -1,4 +1,5 @@
-//! The log, in Redis's format: `PID:M 15 Nov 2026 06:47:00.123 * text`.
+//! The log, in Redis's format: `PID:M 15 Nov 2026 06:47:00.123 * text`, with `S` in the place of
+//! `M` while the server follows another.
 //!
 //! Owns where lines go and which ones are written. Programs that read Redis's log read
 //! this one. Times are UTC. A file that was moved away is opened anew before the next line,
@@ -19,6 +20,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
@@ -58,6 +60,20 @@ impl LogControl {
 /// Where the lines of this process go, once it has a log.
 static PLACE: OnceLock<Place> = OnceLock::new();
 
+/// Whether the server of this process follows another.
+static IS_REPLICA: AtomicBool = AtomicBool::new(false);
+
+/// The server follows another from now on, or none.
+pub(crate) fn note_role(is_replica: bool) {
+    IS_REPLICA.store(is_replica, Ordering::Relaxed);
+}
+
+/// What a line begins with: who writes it.
+fn writer() -> String {
+    let role = if IS_REPLICA.load(Ordering::Relaxed) { 'S' } else { 'M' };
+    format!("{}:{role}", std::process::id())
+}
+
 /// Where lines go.
 #[derive(Debug, Clone, Copy)]
 enum Place {
@@ -72,7 +88,7 @@ pub(crate) fn write_panic(panic: &PanicHookInfo<'_>) {
     let message = panic.to_string();
     let message = message.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     let time = Moment::at_ms(clock::now_us() / 1000);
-    let line = format!("{}:M {time} # {message}\n", std::process::id());
+    let line = format!("{} {time} # {message}\n", writer());
     // There is nobody left to tell what fails here.
     let _ = match PLACE.get() {
         Some(Place::File(log)) => log.write_past_locks(line.as_bytes()),
@@ -106,6 +122,11 @@ pub(crate) fn start(settings: &Settings) -> Result<LogControl, LogError> {
     // Nobody has set it: a process that has a log already gets no other.
     let _ = PLACE.set(place);
     Ok(LogControl(handle))
+}
+
+/// Whether who starts the server in a terminal sees the lines of the log there.
+pub(crate) fn is_shown() -> bool {
+    matches!(PLACE.get(), Some(Place::StandardOutput | Place::StandardError))
 }
 
 /// Whether the log can be written where the settings say.
@@ -218,7 +239,7 @@ where
             Level::WARN | Level::ERROR => '#',
         };
         let time = Moment::at_ms(clock::now_us() / 1000);
-        write!(writer, "{}:M {time} {mark} ", std::process::id())?;
+        write!(writer, "{} {time} {mark} ", self::writer())?;
         context.format_fields(writer.by_ref(), event)?;
         writeln!(writer)
     }

@@ -77,7 +77,7 @@ impl Memory {
         count(self.allocated).cast_signed() - count(self.freed).cast_signed()
     }
 
-    /// Takes in what other threads did; answers the allocator's figures.
+    /// Takes in what other threads did; returns the allocator's figures.
     pub(crate) fn look(&mut self) -> Allocator {
         let allocator = Allocator::read();
         let beyond_thread = allocator.allocated.cast_signed() - self.of_thread();

@@ -34,7 +34,7 @@ const PEEK_BYTES: usize = 16 * 1024;
 /// Most clients that are let in while a script runs.
 const GUESTS_MAX: usize = 128;
 
-/// Looks up from a running script: ends it if it must, answers others if it is slow.
+/// Looks up from a running script: ends it if it must, serves others if it is slow.
 pub(crate) fn look(host: &mut ServerHost, script: &mut dyn RunningScript) {
     #[cfg(test)]
     crate::simulation::pass_script_time();
@@ -160,7 +160,7 @@ impl Desk<'_> {
         self.host.busy.guests = guests;
     }
 
-    /// Takes the complete requests of a socket and answers them. What the socket does not
+    /// Takes the complete requests of a socket and replies to them. What the socket does not
     /// take of the replies is returned.
     fn serve(&mut self, client: ClientId, socket: &Stream) -> (Progress, Vec<u8>) {
         let mut progress = Progress::Done;

@@ -35,7 +35,7 @@ impl Core {
         self.engine.has_leisure_work() || self.gatherer.is_wanted(self.host.memory.seen())
     }
 
-    /// Uses a moment in which nothing else is to be done; answers whether there is more.
+    /// Uses a moment in which nothing else is to be done; returns whether there is more.
     pub(crate) fn rest(&mut self) -> bool {
         let Core { engine, host, gatherer, .. } = self;
         // What is packed lies elsewhere: it is gathered when all of it is.

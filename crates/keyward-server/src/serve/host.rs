@@ -74,6 +74,8 @@ pub(crate) struct ServerHost {
     pub(crate) must_stop: bool,
     /// How the signal that came last wants it to end.
     pub(crate) last_signal: SignalWish,
+    /// That signal came while the append-only file was not complete: it is obeyed when it is.
+    pub(crate) is_stop_due: bool,
     /// By which threads end a wait.
     pub(crate) alarm: Alarm,
     pub(crate) started: Instant,

@@ -117,7 +117,7 @@ impl Following<'_> {
         // The thread need not go on if nobody waits for what it comes to.
         is_over.store(true, Ordering::Relaxed);
         let Some(agreement) = agreement.transpose()? else { return Ok(()) };
-        let Agreement { socket, received, granted } = agreement;
+        let Agreement { socket, received, granted, tells_schemas } = agreement;
         let stream = match socket {
             Socket::Tcp(socket) => Stream::Tcp(socket),
             Socket::Unix(socket) => Stream::Unix(socket),
@@ -136,7 +136,7 @@ impl Following<'_> {
             }
             Granted::Rest(id) => {
                 let core = &mut *self.server.core.borrow_mut();
-                if !core.engine.go_on_following(id.as_deref()) {
+                if !core.engine.go_on_following(&mut core.host, id.as_deref(), tells_schemas) {
                     return Err("MASTER <-> REPLICA sync: the master's id is none".to_owned());
                 }
                 tracing::info!(
@@ -146,8 +146,12 @@ impl Following<'_> {
             }
             Granted::Copy { id, offset, source } => {
                 self.copy(&stream, (&id, offset), source).await?;
+                self.server.core.borrow_mut().engine.note_telling(tells_schemas);
             }
-            Granted::Loaded { id, offset, arrived } => self.swap((&id, offset), *arrived)?,
+            Granted::Loaded { id, offset, arrived } => {
+                self.swap((&id, offset), *arrived)?;
+                self.server.core.borrow_mut().engine.note_telling(tells_schemas);
+            }
         }
         self.receive(stream, received).await;
         Ok(())
@@ -296,15 +300,17 @@ impl Following<'_> {
                 loader.expect_bytes(bytes);
                 self.load(stream, loader).await
             }
-            Err(_) => Ok(()),
+            Err(_) => Ok(0),
         };
         let core = &mut *self.server.core.borrow_mut();
         core.host.loading = None;
         core.engine.set_time(core.host.clock.now_us());
-        let ended = loader.and_then(|loader| outcome.map(|()| loader)).map_err(failed);
-        let ended = ended.and_then(|loader| {
+        let ended = loader.and_then(|loader| outcome.map(|left_out| (loader, left_out)));
+        let ended = ended.map_err(failed).and_then(|(loader, left_out)| {
             let (db, loaded) = (loader.stream_db(), loader.loaded);
-            core.engine.end_copy(&mut core.host, place, db, loaded)
+            core.engine.end_copy(&mut core.host, place, db, loaded)?;
+            core.engine.note_left_out(left_out);
+            Ok(())
         });
         if ended.is_err() {
             core.engine.abandon_copy();
@@ -317,11 +323,12 @@ impl Following<'_> {
         Ok(())
     }
 
+    /// Loads a snapshot; returns how many rows of it were left out.
     async fn load<R: Read>(
         &self,
         stream: &Stream,
         loader: &mut SnapshotLoader<R>,
-    ) -> Result<(), LoadError> {
+    ) -> Result<u64, LoadError> {
         let (mut told, mut pace) = (Instant::now(), Pace::new(Id::KeyLoadDelay));
         loop {
             let has_more = {
@@ -335,13 +342,13 @@ impl Following<'_> {
                 match has_more {
                     Err(LoadError::Unsupported(rows)) if skips => {
                         tracing::warn!("Left out of the primary's snapshot: {rows}");
-                        false
+                        return Ok(rows.count());
                     }
                     has_more => has_more?,
                 }
             };
             if !has_more {
-                return Ok(());
+                return Ok(0);
             }
             if told.elapsed() >= ALIVE_INTERVAL {
                 told = Instant::now();

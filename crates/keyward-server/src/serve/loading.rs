@@ -10,6 +10,7 @@ use crate::clock::Instant;
 use crate::files::log_parts::{open, tell_apart};
 use crate::files::persistence::Persistence;
 use crate::files::progress::Progress;
+use crate::process::log;
 use crate::serve::core::Core;
 use crate::serve::error::ServeError;
 use crate::serve::pace::Pace;
@@ -57,6 +58,8 @@ pub(crate) async fn load(server: &Rc<Server>) -> Result<(), ServeError> {
         // These are told where they are found, and with the file they are in.
         ServeError::AppendOnly(ReadError::Truncated { .. } | ReadError::Damaged { .. })
         | ServeError::Load { problem: LoadError::UnknownCommand(_), .. } => {}
+        // The program says it where it was started.
+        ServeError::Unaccepted(_) if log::is_shown() => {}
         ServeError::Unaccepted(unaccepted) => {
             unaccepted.to_string().lines().for_each(|line| tracing::warn!("{line}"));
         }
@@ -93,7 +96,8 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     let is_amid_ends = server.core.borrow().engine.has_pending_ends();
     let has_log = files.as_ref().is_some_and(|files| !files.is_empty());
     let applied = recall_applied(server, has_log)?;
-    let needs_files = settle(server, &mut files).await?;
+    let has_joined = !server.core.borrow().engine.appended_elsewhere().is_empty();
+    let needs_files = settle(server, &mut files).await? || has_joined;
     let is_rewritten = bring_into_log(server, &mut files).await?;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
@@ -122,14 +126,25 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
         }
     }
     if is_amid_ends && !is_rewritten {
-        tracing::info!(
-            "The append only file ended amid the removal of what goes with other keys; this is \
-             done, and the file is rewritten without it."
-        );
-        core.host.append_only.rewrites.is_wanted = true;
-        core.host.files_wanted.give();
+        tell_ends(core);
     }
     Ok(())
+}
+
+/// The append-only file ended amid large ends: what is left of them goes, or is gone, and the file
+/// is rewritten without it. A replica leaves them to its primary.
+fn tell_ends(core: &mut Core) {
+    let amid = "The append only file ended amid the removal of what goes with other keys";
+    if core.engine.primary().is_some() {
+        tracing::info!("{amid}; the primary tells the rest, or a promotion does it.");
+        return;
+    }
+    match core.engine.has_pending_ends() {
+        true => tracing::info!("{amid}; this goes on, and then the file is rewritten without it."),
+        false => tracing::info!("{amid}; this is done, and the file is rewritten without it."),
+    }
+    core.host.append_only.rewrites.is_wanted = true;
+    core.host.files_wanted.give();
 }
 
 /// What is to become of the file of what was applied once the start has succeeded.
@@ -145,7 +160,8 @@ enum AppliedNote {
 }
 
 /// Tells the engine what was applied since the last snapshot. An append-only file has that
-/// itself, and a replica is told by its primary.
+/// itself, but for what was accepted of rows that it leaves to the snapshot, and a replica is told
+/// by its primary.
 fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeError> {
     let Core { engine, host, .. } = &mut *server.core.borrow_mut();
     if engine.primary().is_some() {
@@ -154,6 +170,9 @@ fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeEr
     let Persistence { applied, disk, .. } = &mut host.persistence;
     let Some(note) = applied.read(&**disk, &host.settings)? else { return Ok(AppliedNote::None) };
     if has_log {
+        if note.is_of_snapshot {
+            engine.recall_accepted(&note.text);
+        }
         return Ok(AppliedNote::BesideLog(note.text));
     }
     if !engine.recall_applied(&note.text, note.is_of_snapshot) {
@@ -286,7 +305,15 @@ async fn bring_into_log(
 impl Loading<'_> {
     /// Loads what the append-only file that was loaded leaves to snapshots.
     async fn beside_log(&mut self) -> Result<(), ServeError> {
-        if self.server.core.borrow_mut().engine.end_log_files() {
+        let is_left = self.server.core.borrow_mut().engine.end_log_files();
+        for db in self.server.core.borrow().engine.appended_elsewhere() {
+            tracing::warn!(
+                "Database {db}: the append-only file does not have its rows, and another server has \
+                 appended some: these are served with those that the last snapshot has, if there \
+                 is one"
+            );
+        }
+        if is_left {
             return self.snapshot(Coverage::SnapshotsOnly).await;
         }
         self.server.core.borrow_mut().engine.drop_unlogged(false);
@@ -300,6 +327,9 @@ impl Loading<'_> {
             let source = core.host.persistence.open(&core.host.settings)?;
             if coverage == Coverage::SnapshotsOnly {
                 core.engine.drop_unlogged(source.is_some());
+                if source.is_none() {
+                    tell_missing(core);
+                }
             }
             source
         };
@@ -326,7 +356,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Loads rows; answers how many bytes they were.
+    /// Loads rows; returns how many bytes they were.
     async fn rows(
         &mut self,
         Source { content, bytes }: Source,
@@ -479,6 +509,18 @@ impl Loading<'_> {
         })?;
         tracing::warn!("AOF {name} loaded anyway because aof-load-truncated is enabled");
         Ok(())
+    }
+}
+
+/// Says that there is no snapshot, to which the append-only file leaves rows.
+fn tell_missing(core: &Core) {
+    let path = core.host.persistence.path(&core.host.settings);
+    for db in core.engine.left_to_snapshots() {
+        tracing::warn!(
+            "Database {db}: the append-only file leaves its rows to the last snapshot, and there is \
+             no {}: if one was saved, look at the settings dir and dbfilename",
+            path.display()
+        );
     }
 }
 

@@ -144,6 +144,7 @@ fn word(table: &TableFigures, figure: PatternFigure) -> u64 {
         PatternFigure::Told => stats.told,
         PatternFigure::Stored => stats.stored,
         PatternFigure::DeadLetters => stats.dead_letters,
+        PatternFigure::ClocksApartMs => stats.clocks_apart_ms,
         PatternFigure::Waiting => table.waiting,
         PatternFigure::LagMs => table.lag_ms,
     }

@@ -53,7 +53,7 @@ fn begin_snapshot(core: &mut Core, target: Target, file: NewFile) -> Writer {
     writer
 }
 
-/// Walks a snapshot that has begun to its end; answers how long its file is. One that is not
+/// Walks a snapshot that has begun to its end; returns how long its file is. One that is not
 /// wanted any more is given up.
 pub(crate) async fn finish_snapshot(
     server: &Server,
@@ -72,10 +72,14 @@ pub(crate) async fn finish_snapshot(
         match step {
             Step::More => server.agenda.pause().await,
             Step::Behind => server.agenda.sleep(BEHIND_PAUSE).await,
-            Step::Over => break,
+            Step::Over => {}
         }
+        // What is over in a step is slowed down, too.
         let rows = snapshot_rows(server).0.unwrap_or(total);
         pace.keep(server, rows, &is_wanted).await;
+        if matches!(step, Step::Over) {
+            break;
+        }
     }
     if let Some(saving) = &server.core.borrow().host.saving {
         saving.end();

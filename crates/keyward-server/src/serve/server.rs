@@ -102,6 +102,7 @@ impl Server {
             rates: Rates::default(),
             must_stop: false,
             last_signal: SignalWish::default(),
+            is_stop_due: false,
             alarm,
             started: Instant::now(),
             clock: EngineClock::new(),

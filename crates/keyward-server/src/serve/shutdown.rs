@@ -23,6 +23,11 @@ pub(crate) fn on_signal(server: &Server, signal: Signal) {
     };
     tracing::warn!("Received {name} scheduling shutdown...");
     core.host.last_signal = SignalWish::of(&core.host.settings, setting);
+    obey(core);
+}
+
+/// Ends the server as the last signal wants it, at once or when replicas have everything.
+fn obey(core: &mut Core) {
     core.host.supervisor.tell(Phase::Stopping);
     let waits = !core.host.is_loading() && !core.host.last_signal.is_now;
     if waits && core.engine.await_replicas(&mut core.host) {
@@ -31,8 +36,19 @@ pub(crate) fn on_signal(server: &Server, signal: Signal) {
     finish(core);
 }
 
-/// Ends the server if a signal asked for that and replicas need not be waited for any longer.
+/// Whether the append-only file lacks what it is to have.
+fn is_log_due(core: &Core) -> bool {
+    core.host.is_first_log_due() || core.engine.awaits_log()
+}
+
+/// Ends the server if a signal asked for that, and neither replicas need be waited for any longer
+/// nor the append-only file.
 pub(crate) fn end_if_ready(core: &mut Core) {
+    if core.host.is_stop_due && !is_log_due(core) {
+        core.host.is_stop_due = false;
+        tracing::warn!("The append-only file is complete: the shutdown that waited for it goes on");
+        obey(core);
+    }
     if !core.engine.is_ready_to_end() || core.host.must_stop {
         return;
     }
@@ -48,9 +64,12 @@ fn finish(core: &mut Core) {
     core.host.must_stop = save_before_the_end(core);
     if !core.host.must_stop {
         core.host.shutdown_failed();
-        let is_log_due = core.host.is_first_log_due() || core.engine.awaits_log();
-        core.host.supervisor.tell(match is_log_due {
-            true => Phase::CannotStopYet,
+        core.host.is_stop_due = is_log_due(core);
+        core.host.supervisor.tell(match core.host.is_stop_due {
+            true => {
+                tracing::warn!("The server ends when the append-only file is complete");
+                Phase::CannotStopYet
+            }
             false => Phase::CannotStop,
         });
     }

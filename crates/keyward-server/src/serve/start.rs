@@ -73,7 +73,7 @@ pub(crate) fn run(
     })?;
     server.core.borrow_mut().host.supervisor = Rc::new(supervisor);
     declare_users(&mut server.core.borrow_mut())?;
-    let (governed, has_schemas) = (schemas::describe(&schemas), !schemas.is_empty());
+    let has_schemas = !schemas.is_empty();
     server.core.borrow_mut().host.readings.files = schemas::files(&schemas);
     for served in &schemas {
         let host = &mut server.core.borrow_mut().host;
@@ -102,7 +102,7 @@ pub(crate) fn run(
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
     event_loop.begin(send_written(Rc::clone(&server)));
-    event_loop.begin(start(Rc::clone(&server), functions, governed));
+    event_loop.begin(start(Rc::clone(&server), functions));
     event_loop.begin(reading::read_proposals(Rc::clone(&server)));
     event_loop.begin(reading::read_told(Rc::clone(&server)));
     event_loop.begin(preparing::prepare(Rc::clone(&server)));
@@ -152,7 +152,26 @@ fn declare_users(core: &mut Core) -> Result<(), ServeError> {
         }
     }
     let aborting = |errors| failed(format!("Aborting startup because of ACL errors: {errors}"));
-    engine.load_users(host).map_err(aborting)
+    engine.load_users(host).map_err(aborting)?;
+    tell_void_password(engine, host);
+    Ok(())
+}
+
+/// Says that `requirepass` has no effect, if it has none: a file of users declares `default`
+/// anew, also where it does not name it. Redis keeps silent.
+fn tell_void_password(engine: &Engine, host: &ServerHost) {
+    let password = host.settings.text(Id::RequirePass);
+    let Some((file, _)) = host.settings.users_file().filter(|_| !password.is_empty()) else {
+        return;
+    };
+    if engine.default_user_has_password(password.as_bytes()) {
+        return;
+    }
+    let instead = if engine.is_open() { "needs no password" } else { "does not have that one" };
+    tracing::warn!(
+        "requirepass has no effect beside aclfile: the user default is that of {file}, and \
+         {instead}"
+    );
 }
 
 /// Ends the process when an invariant is broken, on whichever thread: an embedding program
@@ -171,19 +190,16 @@ fn abort_on_panic() {
 }
 
 /// Loads what there is, then looks after files for ever.
-pub(crate) async fn start(
-    server: Rc<Server>,
-    functions: Vec<(usize, Functions)>,
-    governed: String,
-) {
+pub(crate) async fn start(server: Rc<Server>, functions: Vec<(usize, Functions)>) {
     if let Err(error) = load(&server, functions).await {
         *server.failure.borrow_mut() = Some(error);
         server.core.borrow_mut().host.must_stop = true;
         return;
     }
     {
-        let host = &server.core.borrow().host;
+        let Core { engine, host, .. } = &*server.core.borrow();
         let (place, databases) = (host.listeners.describe(), host.settings.int(Id::Databases));
+        let governed = schemas::describe(engine);
         tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
     }
     tell_guard(&server.core.borrow());
@@ -207,10 +223,15 @@ fn tell_guard(Core { engine, host, .. }: &Core) {
         let places: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         let places = places.join(", ");
         let open = engine.users_without_password();
+        let by = match host.settings.users_file() {
+            Some((file, _)) => format!("a line for it in {file}"),
+            None => "requirepass".to_owned(),
+        };
         if host.settings.is_on(Id::ProtectedMode) && engine.needs_no_password() {
             tracing::info!(
-                "On {places} protected mode turns away who is not of this machine, until there \
-                 is a password (requirepass)"
+                "On {places} protected mode turns away who is not of this machine, whatever \
+                 user they name, until the user default needs a password ({by}) or \
+                 protected-mode is no"
             );
         } else if wants_certificate {
             tracing::info!("On {places} clients are served who show a certificate");

@@ -46,7 +46,16 @@ fn read_at_depth(
         if name.eq_ignore_ascii_case(b"include") {
             for value in values {
                 let included = String::from_utf8_lossy(value).into_owned();
-                load_at_depth(settings, Path::new(&included), depth + 1)?;
+                let loaded = load_at_depth(settings, Path::new(&included), depth + 1);
+                loaded.map_err(|error| match error {
+                    SettingsError::Unreadable { file, problem } if file == included => {
+                        SettingsError::Unreadable {
+                            file: format!("{place}: include {file}"),
+                            problem,
+                        }
+                    }
+                    other => other,
+                })?;
             }
             continue;
         }

@@ -169,6 +169,9 @@ fn parse_choice(word: &[u8], choices: &[&'static str]) -> Result<&'static str, S
 }
 
 fn none_of(choices: &[&str]) -> String {
+    if choices == [""] {
+        return "argument must be empty: this server has no other value of it".to_owned();
+    }
     format!("argument(s) must be one of the following: {}", choices.join(", "))
 }
 

@@ -52,7 +52,7 @@ impl Stage {
         server.core.borrow_mut().host.persistence.disk = Arc::new(disk.clone());
         let mut event_loop = EventLoop::new(Rc::clone(&server), selector, None);
         event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
-        event_loop.begin(start::start(Rc::clone(&server), Vec::new(), String::new()));
+        event_loop.begin(start::start(Rc::clone(&server), Vec::new()));
         Stage { server, event_loop, world }
     }
 

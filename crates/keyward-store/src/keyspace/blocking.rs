@@ -29,7 +29,7 @@ pub enum TimeoutReply {
     Zero,
 }
 
-/// What a blocking command answers where it must not wait (EXEC, scripts).
+/// What a blocking command replies where it must not wait (EXEC, scripts).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoWaitReply {
     /// The absence of an array (BLPOP, BLMPOP, BZPOPMIN).

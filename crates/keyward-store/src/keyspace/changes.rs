@@ -45,6 +45,8 @@ pub struct Untold {
 pub struct Changes {
     /// Counts changes as Redis's `dirty` does.
     pub dirty: u64,
+    /// All databases were emptied: where snapshots are saved, one is due once this stands.
+    pub wants_snapshot: bool,
     /// Which events subscribers want.
     pub notify: NotifyFlags,
     /// Whether any client tracks keys.
@@ -61,6 +63,7 @@ impl Changes {
     pub(super) fn new(hasher: KeyHasher) -> Changes {
         Changes {
             dirty: 0,
+            wants_snapshot: false,
             notify: NotifyFlags::default(),
             is_tracked: false,
             news: Vec::new(),

@@ -10,6 +10,7 @@
 
 use super::Keyspace;
 use super::journal::Gone;
+use super::leaving::{Ended, Leaving};
 use super::sight::Sight;
 use crate::tables::counters::TableStats;
 use crate::tables::database::Database;
@@ -26,32 +27,6 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A row that went by itself.
-#[derive(Debug)]
-pub struct Ended {
-    /// Its database.
-    pub db: usize,
-    /// Its pattern.
-    pub pattern: KeyId,
-    /// Its key.
-    pub key: Box<[u8]>,
-    /// The row; ends that go in steps may have it too.
-    pub row: Rc<Row>,
-    /// Why it went.
-    pub cause: Cause,
-    /// Where the log of changes tells of it.
-    pub logged: usize,
-}
-
-/// Rows of a database that came under another schema, on the way to their tables.
-#[derive(Debug)]
-pub(super) struct Leaving {
-    db: usize,
-    before: Database,
-    /// What was wrong with rows under the schema before.
-    faulty: Faulty,
-}
 
 impl Keyspace {
     /// What is shown of a command of a database to others than its client.

@@ -106,7 +106,7 @@ impl NotifyFlags {
         Some(NotifyFlags { bits })
     }
 
-    /// The letters, as `CONFIG GET` answers them.
+    /// The letters, as `CONFIG GET` returns them.
     pub fn letters(self) -> String {
         let whole = self.bits & ALL == ALL;
         let rest = LETTERS.iter().filter(|(_, bit)| {

@@ -1,6 +1,7 @@
 //! The end of rows whose time is over.
 //!
-//! Owns removal of due rows, on access and by sweeping. Both leave the same
+//! Owns removal of due rows, on access and by sweeping, those that clients of a replica
+//! have written (`own_deadlines`) too. All leave the same
 //! traces: the effect log says DEL (or UNLINK), subscribers hear `expired`, watches break.
 
 use super::Keyspace;
@@ -97,5 +98,45 @@ impl Keyspace {
         }
         self.look_ahead();
         work >= budget
+    }
+
+    /// Notes the deadline that a command has given to a row.
+    #[inline]
+    pub(super) fn note_deadline(&mut self, key: Key<'_>) {
+        if self.is_following && !self.is_replaying {
+            self.note_own_deadline(key);
+        }
+        self.note_source_deadline(key);
+    }
+
+    /// Notes the deadline of a row that a client has written while this server follows another.
+    #[cold]
+    fn note_own_deadline(&mut self, key: Key<'_>) {
+        let deadline = self.databases[key.db()].table(key).deadline_of(key);
+        self.own_deadlines.note((key.db(), key.bytes.into()), deadline);
+    }
+
+    /// Forgets which rows clients of this replica have written: all of them go.
+    pub fn forget_own_deadlines(&mut self) {
+        self.own_deadlines.clear();
+    }
+
+    /// How many rows with deadlines clients of this replica have written.
+    pub fn own_deadline_count(&self) -> usize {
+        self.own_deadlines.count()
+    }
+
+    /// Removes rows that are due and that clients of this replica have written, up to so many;
+    /// whether there may be more.
+    pub fn sweep_own(&mut self, budget: usize) -> bool {
+        for _ in 0..budget {
+            let Some((db, key)) = self.own_deadlines.take_due(self.due_ms) else { return false };
+            let key = self.key_in(db, &key);
+            if self.is_still_due(key) {
+                self.effects.begin_unit();
+                self.remove_due(key);
+            }
+        }
+        true
     }
 }

@@ -36,7 +36,7 @@ impl Default for Gathering {
 }
 
 impl Keyspace {
-    /// Goes on with a walk; answers whether there is more.
+    /// Goes on with a walk; returns whether there is more.
     pub fn gather(&mut self, walk: &mut Gathering) -> bool {
         let mut moved = 0;
         while moved < MOVED_PER_STEP {

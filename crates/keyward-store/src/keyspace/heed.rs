@@ -13,9 +13,11 @@ use super::Keyspace;
 use crate::tables::contradictions::Contradictions;
 use crate::tables::faulty::Faulty;
 use keyward_rules::{
-    FOLLOWERS_LOOKED_AT, Faults, Ground, Refusal, Row as _, RowType, RuleBook, Survey, View as _,
+    Contradicted, Element, FOLLOWERS_LOOKED_AT, Faults, Ground, Refusal, Row as _, RowType,
+    RuleBook, Survey, View as _,
 };
 use keyward_schema::{Derived, KeyId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Rows that are looked at again before a figure is told: less than a millisecond of work.
@@ -110,9 +112,9 @@ impl Keyspace {
         members: Vec<Vec<u8>>,
     ) {
         for member in members {
-            if let Some(source) = book.source_of(table, key, &member) {
-                self.databases[db].contradictions.add(key, member, source);
-            }
+            // One that makes no key can only go.
+            let source = book.source_of(table, key, &member).unwrap_or_default();
+            self.databases[db].contradictions.add(key, member, source);
         }
         let faults = Faults { is_misfit: true, is_conflict: false };
         self.databases[db].set_faults(key, faults);
@@ -141,9 +143,14 @@ impl Keyspace {
                 }
             }
             let row_type = book.traits(table).row_type;
-            row.is_some_and(|row| row.deadline().is_some() || Some(row.row_type()) != row_type)
+            // Where nobody keeps it a row keeps its end.
+            let is_kept = self.book_of(db).is_some_and(|book| book.traits(table).is_computed);
+            row.is_some_and(|row| {
+                (is_kept && row.deadline().is_some()) || Some(row.row_type()) != row_type
+            })
         };
-        let is_misfit = is_odd || settled.len() < count;
+        let has_more = settled.len() == count && self.finds_more(db, book, table, key);
+        let is_misfit = is_odd || settled.len() < count || has_more;
         for member in settled {
             let source = book.source_of(table, key, &member).unwrap_or_default();
             self.databases[db].contradictions.remove(key, &member, &source);
@@ -154,6 +161,57 @@ impl Keyspace {
                 self.look_at_row(db, book, &source);
             }
         }
+    }
+
+    /// Whether a computed row has, or may have, members that its sources do not demand besides
+    /// those that were kept in mind; keeps some of them in mind. A row with many members is looked
+    /// through some at a time.
+    fn finds_more(&mut self, db: usize, book: &RuleBook, table: KeyId, key: &[u8]) -> bool {
+        let Some(from) = self.databases[db].contradictions.beyond.get(key).copied() else {
+            return false;
+        };
+        let (mut found, mut looked_at, mut next) = (Vec::new(), 0, from);
+        {
+            let sight = self.sight(db);
+            let row = sight.row(key).expect("the engine shows all it has at once");
+            let mut cursor = from;
+            while let Some(row) = row {
+                cursor = row.each_some(cursor, &mut |element| {
+                    let (Element::Member(member) | Element::Scored(member, _)) = element else {
+                        return;
+                    };
+                    looked_at += 1;
+                    let agrees = book.agrees(&sight, (table, key), Some(row), member);
+                    if !agrees.expect("the engine shows all it has at once") {
+                        found.push(member.to_vec());
+                    }
+                });
+                if !found.is_empty() {
+                    // Those that are not kept in mind are met again.
+                    break;
+                }
+                next = cursor;
+                if cursor == 0 || looked_at >= LOOKED_AT_MAX {
+                    break;
+                }
+            }
+            next = if row.is_none() { 0 } else { next };
+        }
+        let contradictions = &mut self.databases[db].contradictions;
+        let is_over = found.is_empty() && next == 0;
+        match is_over {
+            true => contradictions.beyond.remove(key),
+            false => contradictions.beyond.insert(key.into(), next),
+        };
+        let is_unclear = found.is_empty() && !is_over;
+        for member in found {
+            let source = book.source_of(table, key, &member).unwrap_or_default();
+            contradictions.add(key, member, source);
+        }
+        if is_unclear {
+            self.suspect(db, key);
+        }
+        !is_over
     }
 
     /// Finds out what is wrong with a row that is not computed.
@@ -210,8 +268,10 @@ impl Keyspace {
     /// What looking at a row costs, in rows: of one whose members follow keys those are looked up.
     fn looking_costs(&self, db: usize, book: &RuleBook, (table, key): (KeyId, &[u8])) -> usize {
         let follows = matches!(book.schema().key(table).derived, Some(Derived::Follows { .. }));
+        let contradictions = &self.databases[db].contradictions;
         let row = self.databases[db].find(key).filter(|_| follows);
-        1 + row.map_or(0, |row| row.len().min(FOLLOWERS_LOOKED_AT))
+        let members = contradictions.members.get(key).map_or(0, BTreeSet::len);
+        1 + members + row.map_or(0, |row| row.len().min(FOLLOWERS_LOOKED_AT))
     }
 
     /// Visits some rows of a database that something is wrong with, from a cursor on; returns
@@ -225,16 +285,21 @@ impl Keyspace {
         let Some(book) = self.book_of(db) else { return Vec::new() };
         let Some(table) = book.table_of(key) else { return Vec::new() };
         let row = self.databases[db].find(key).filter(|row| !self.is_due(row));
+        let book = book.judging(table);
         if book.traits(table).is_computed {
             // One that is not there should be, and a client removed it.
             let is_wrong = row.is_some() || self.is_faulty(db, key);
-            let members = self.databases[db].contradictions.members.get(key);
-            let member = members.and_then(|members| members.iter().next());
-            let problem = || book.contradiction_of(table, key, member.map(|member| &**member));
+            let contradictions = &self.databases[db].contradictions;
+            let members = contradictions.members.get(key).into_iter().flatten();
+            let members: Vec<&[u8]> = members.map(|member| &**member).collect();
+            let row = row.as_deref().map(|row| row as &dyn keyward_rules::Row);
+            let is_all = !contradictions.beyond.contains_key(key);
+            let what = Contradicted { row, members: &members, is_all };
+            let problem = || book.contradiction_of(table, key, what);
             return is_wrong.then(problem).into_iter().collect();
         }
         let Some(row) = row else { return Vec::new() };
-        let problems = book.judging(table).problems_of(&self.sight(db), table, key, &*row);
+        let problems = book.problems_of(&self.sight(db), table, key, &*row);
         problems.expect("the engine shows all it has at once")
     }
 

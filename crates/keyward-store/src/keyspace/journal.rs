@@ -167,7 +167,7 @@ impl Journal {
         self.is_on
     }
 
-    /// Begins or ends recording; answers what it was before.
+    /// Begins or ends recording; returns what it was before.
     pub fn turn(&mut self, is_on: bool) -> bool {
         std::mem::replace(&mut self.is_on, is_on)
     }

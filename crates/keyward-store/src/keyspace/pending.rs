@@ -24,6 +24,7 @@ mod derived;
 mod hidden;
 mod left;
 mod lent;
+mod list;
 mod replay;
 mod saved;
 mod steps;
@@ -38,172 +39,19 @@ use crate::values::row::{NewValue, Row};
 use crate::values::set::{self, Set};
 use crate::values::value::Collection;
 use concerned::Concerned;
-use keyward_resp::ArgBuf;
 use keyward_rules::{Cause, LargeEnd, Leavers};
 use keyward_schema::KeyId;
-use left::{Left, holds, set_of, set_of_mut};
+use left::Left;
+pub(super) use list::PendingEnd;
+use list::Remains;
+pub use list::{EndCursor, Finish, Pending};
 pub use saved::{END_FACT, SavedEnd};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::rc::Rc;
-pub use steps::EndCursor;
 
-/// What so few rows or elements lose is removed at once: a fraction of a millisecond.
-const FEW: usize = 64;
 /// While so many ends are pending, clients that write under a schema wait, and whoever cannot
 /// wait removes what goes at once: what a key costs grows with them.
 pub const ENDS_MAX: usize = 256;
-
-/// The ends that are pending.
-#[derive(Debug)]
-pub struct Pending {
-    /// What so few lose is no large end.
-    at_once: usize,
-    ends: VecDeque<PendingEnd>,
-    /// The numbers of the ends of a key, in any database.
-    by_key: BTreeMap<Box<[u8]>, Vec<u64>>,
-    /// How many of them are of members, of companions, and of deadlines.
-    members: usize,
-    companions: usize,
-    deadlines: usize,
-    /// How many began since the log of changes began.
-    begun: u64,
-    /// Those after this one, of members, are being undone.
-    undone_after: u64,
-    /// Some may still be undone.
-    has_fresh: bool,
-    /// Some may look at rows of keys for who left a set.
-    has_lent: bool,
-}
-
-impl Default for Pending {
-    fn default() -> Pending {
-        Pending {
-            at_once: FEW,
-            ends: VecDeque::new(),
-            by_key: BTreeMap::new(),
-            members: 0,
-            companions: 0,
-            deadlines: 0,
-            begun: 0,
-            undone_after: u64::MAX,
-            has_fresh: false,
-            has_lent: false,
-        }
-    }
-}
-
-/// An end that is pending.
-#[derive(Debug)]
-pub(super) struct PendingEnd {
-    /// They are counted.
-    number: u64,
-    db: usize,
-    /// The table and the key of the row that ended, shrank or has another deadline.
-    table: KeyId,
-    key: Box<[u8]>,
-    cause: Cause,
-    /// It is known to stay.
-    stands: bool,
-    remains: Remains,
-    /// How far ticks are.
-    cursor: EndCursor,
-    /// The tables whose rows it concerns by way of others.
-    concerned: Concerned,
-    /// Derived rows of which nothing is left that the sources demanded which it ends.
-    cleaned: BTreeSet<Box<[u8]>>,
-}
-
-/// What is left to do.
-#[derive(Debug)]
-enum Remains {
-    /// To take `element` out of the mirrors that these members of a set name.
-    Members { left: Left, element: Vec<u8> },
-    /// To remove these companions, a set of keys for each table.
-    Companions { sets: Vec<(TableIndex, Row)> },
-    /// To give companions the deadline of their leader: those of these tables.
-    Deadlines { tables: Vec<TableIndex> },
-}
-
-/// A command that removes what an end has hidden, or a part of it.
-#[derive(Debug)]
-pub struct Finish {
-    /// Its database.
-    pub db: usize,
-    /// A plain command.
-    pub command: ArgBuf,
-    /// Whether rows may follow the one it changes.
-    pub is_followed: bool,
-    /// Why the end began.
-    pub cause: Cause,
-    /// The end by which a derived row goes that has nothing but what was demanded by rows that
-    /// it ends.
-    cleans: Option<u64>,
-}
-
-impl Pending {
-    fn push(&mut self, end: PendingEnd) {
-        match end.remains {
-            Remains::Members { .. } => self.members += 1,
-            Remains::Companions { .. } => self.companions += 1,
-            Remains::Deadlines { .. } => self.deadlines += 1,
-        }
-        self.has_fresh |= !end.stands;
-        self.has_lent |= end.left().is_some_and(Left::is_lent);
-        self.by_key.entry(end.key.clone()).or_default().push(end.number);
-        let place = self.ends.partition_point(|other| other.number < end.number);
-        self.ends.insert(place, end);
-    }
-
-    fn remove(&mut self, place: usize) -> Option<PendingEnd> {
-        let end = self.ends.remove(place)?;
-        match end.remains {
-            Remains::Members { .. } => self.members -= 1,
-            Remains::Companions { .. } => self.companions -= 1,
-            Remains::Deadlines { .. } => self.deadlines -= 1,
-        }
-        if let Some(numbers) = self.by_key.get_mut(&end.key) {
-            numbers.retain(|number| *number != end.number);
-            if numbers.is_empty() {
-                self.by_key.remove(&end.key);
-            }
-        }
-        Some(end)
-    }
-
-    /// Takes out the ends of which this is true.
-    fn extract(&mut self, mut is_wanted: impl FnMut(&PendingEnd) -> bool) -> Vec<PendingEnd> {
-        let mut taken = Vec::new();
-        for place in (0..self.ends.len()).rev() {
-            if is_wanted(&self.ends[place]) {
-                taken.extend(self.remove(place));
-            }
-        }
-        taken
-    }
-
-    fn place(&self, number: u64) -> Option<usize> {
-        self.ends.binary_search_by_key(&number, |end| end.number).ok()
-    }
-
-    /// The ends of a key.
-    fn of<'a>(&'a self, db: usize, key: &[u8]) -> impl Iterator<Item = &'a PendingEnd> + use<'a> {
-        let numbers = self.by_key.get(key).into_iter().flatten();
-        let ends = numbers.filter_map(|number| self.place(*number));
-        ends.map(|place| &self.ends[place]).filter(move |end| end.db == db)
-    }
-}
-
-impl PendingEnd {
-    fn set(&self, table: TableIndex) -> Option<&Set> {
-        let Remains::Companions { sets } = &self.remains else { return None };
-        sets.iter().find(|(of, _)| *of == table).and_then(|(_, row)| set_of(row))
-    }
-
-    fn set_mut(&mut self, table: TableIndex) -> Option<&mut Set> {
-        let Remains::Companions { sets } = &mut self.remains else { return None };
-        sets.iter_mut().find(|(of, _)| *of == table).map(|(_, row)| set_of_mut(row))
-    }
-}
 
 impl Keyspace {
     /// Whether an end is pending.

@@ -62,7 +62,7 @@ impl Running {
         }
     }
 
-    /// Hands over large rows of a table; answers the effort. Ends amid one if it takes
+    /// Hands over large rows of a table; returns the effort. Ends amid one if it takes
     /// more than `effort_max`.
     fn hand_over_large(
         &mut self,
@@ -84,7 +84,7 @@ impl Running {
         effort
     }
 
-    /// Captures rows of a table and hands them over; answers the effort, which is about
+    /// Captures rows of a table and hands them over; returns the effort, which is about
     /// `effort_max` at most.
     fn walk(
         &mut self,

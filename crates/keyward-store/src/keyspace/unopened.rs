@@ -11,7 +11,7 @@ use crate::values::text::Text;
 use keyward_commands::WireError;
 
 impl Keyspace {
-    /// Looks a key up for reading, counting a hit or a miss; answers when it ends, if it
+    /// Looks a key up for reading, counting a hit or a miss; returns when it ends, if it
     /// is there.
     #[inline]
     pub fn read_deadline(&mut self, key: Key<'_>, access: Access) -> Option<Option<i64>> {

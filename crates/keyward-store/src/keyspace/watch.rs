@@ -117,7 +117,7 @@ impl Watches {
         }
     }
 
-    /// The contents of whole databases went or changed places. `holds` answers what a
+    /// The contents of whole databases went or changed places. `holds` returns what a
     /// watched key held before and holds now, or nothing for a key it does not concern.
     /// Where there was no living row and is none, nothing has changed.
     pub fn replaced(&mut self, mut holds: impl FnMut(usize, &[u8]) -> Option<(Held, Held)>) {

@@ -194,7 +194,7 @@ impl Keyspace {
     }
 
     /// Visits the rows of one bucket of a database, due ones included, as far as their
-    /// tables can hold keys that begin with `prefix`; answers the next cursor, zero at the
+    /// tables can hold keys that begin with `prefix`; returns the next cursor, zero at the
     /// end.
     pub fn scan(&self, db: usize, cursor: u64, prefix: &[u8], visit: impl FnMut(&Row)) -> u64 {
         self.databases[db].scan(cursor, prefix, visit)

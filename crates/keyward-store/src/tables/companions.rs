@@ -82,7 +82,7 @@ impl Companions {
         row.and_then(set_of).map_or(0, Set::len)
     }
 
-    /// Visits some keys that live with `leader`, from a cursor on; answers the next one, zero
+    /// Visits some keys that live with `leader`, from a cursor on; returns the next one, zero
     /// at the end.
     pub(crate) fn scan(&self, leader: &[u8], cursor: u64, visit: &mut dyn FnMut(Item<'_>)) -> u64 {
         let row = self.by_leader.find(self.hasher.hash(leader), |row| row.key() == leader);
@@ -105,7 +105,7 @@ impl Companions {
         }
     }
 
-    /// Frees about `budget` sets, or members of large ones; answers how many they were.
+    /// Frees about `budget` sets, or members of large ones; returns how many they were.
     /// This is not to be used any more.
     pub(crate) fn shed(&mut self, budget: usize) -> usize {
         let mut shed = 0;

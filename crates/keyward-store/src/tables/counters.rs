@@ -41,6 +41,9 @@ pub struct TableStats {
     pub stored: u64,
     /// Items that the database refused.
     pub dead_letters: u64,
+    /// How far its clock and the server's are apart, in milliseconds, if rows are not deleted there
+    /// for that; else zero.
+    pub clocks_apart_ms: u64,
     /// What a schema would have refused where it only observes.
     pub would_refuse: u64,
     /// Rows that it would have given another end.

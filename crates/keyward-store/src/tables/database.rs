@@ -238,7 +238,7 @@ impl Database {
         self.tables.iter().map(|table| table.companions.count(leader)).sum()
     }
 
-    /// Visits some keys of a table that live with this one, from a cursor on; answers the
+    /// Visits some keys of a table that live with this one, from a cursor on; returns the
     /// next one, zero at the end.
     pub(crate) fn scan_companions(
         &self,
@@ -279,7 +279,7 @@ impl Database {
         self.changes += 1;
     }
 
-    /// Makes a packed row of a table a loose one; answers where it is.
+    /// Makes a packed row of a table a loose one; returns where it is.
     pub(crate) fn loosen(&mut self, key: Key<'_>, place: Place) -> Spot {
         self.note_change(key.table);
         self.table_mut(key).loosen(key, place)
@@ -616,7 +616,7 @@ impl Database {
         table.mark_of(key).filter(|_| may_go)
     }
 
-    /// Hands over rows, about `budget` of them, and answers how much was done.
+    /// Hands over rows, about `budget` of them, and returns how much was done.
     /// The database is not to be used any more.
     pub fn shed(&mut self, budget: usize, mut receive: impl FnMut(LeavingRow<'_>)) -> usize {
         // A table that is empty goes: of thousands none is to be looked at in every step.

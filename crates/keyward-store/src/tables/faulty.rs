@@ -57,7 +57,7 @@ impl Faulty {
         self.rows.scan(cursor, |row| visit(row.key(), faults_of(row)))
     }
 
-    /// Hands over some, about `budget` of them, and answers how many they were.
+    /// Hands over some, about `budget` of them, and returns how many they were.
     pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(&[u8], Faults)) -> usize {
         self.rows.shed(budget, |row| receive(row.key(), faults_of(&row)))
     }

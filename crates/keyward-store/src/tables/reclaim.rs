@@ -82,7 +82,7 @@ enum Held {
 }
 
 impl Held {
-    /// Frees about `budget` allocations; answers how many. Rows of a database that are
+    /// Frees about `budget` allocations; returns how many. Rows of a database that are
     /// large themselves are put aside; `row_freed` hears of the others.
     fn shed(&mut self, budget: usize, aside: &mut Vec<Row>, mut row_freed: impl FnMut()) -> usize {
         match self {

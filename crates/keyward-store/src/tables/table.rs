@@ -214,7 +214,7 @@ impl Table {
         }
     }
 
-    /// Makes the packed row of a key a loose one; answers where it is.
+    /// Makes the packed row of a key a loose one; returns where it is.
     pub(crate) fn loosen(&mut self, key: Key<'_>, place: Place) -> Spot {
         let row = self.unopened_mut().take(place);
         self.insert_loose(key.hash, row);
@@ -331,7 +331,7 @@ impl Table {
         self.capture.as_ref().is_some_and(|capture| capture.is_amid_large())
     }
 
-    /// Goes on with the next large row: answers its next bytes, and itself if it is over.
+    /// Goes on with the next large row: returns its next bytes, and itself if it is over.
     pub(crate) fn step_large(&mut self, effort: usize) -> (Vec<u8>, Option<LargeRow>) {
         let Some(capture) = &mut self.capture else { return (Vec::new(), None) };
         let Some(key) = capture.next_large() else { return (Vec::new(), None) };
@@ -388,7 +388,7 @@ impl Table {
         }
     }
 
-    /// Ends the snapshot, all rows being captured; answers what is left of it to write.
+    /// Ends the snapshot, all rows being captured; returns what is left of it to write.
     pub(crate) fn end_capture(&mut self) -> Option<Box<Capture>> {
         assert!(self.is_walked(), "the epoch of every row is that of the table");
         assert!(!self.has_large(), "every large row is handed over");
@@ -461,7 +461,7 @@ impl Table {
         })
     }
 
-    /// Puts a row of the same key in the place of another, which it answers.
+    /// Puts a row of the same key in the place of another, which it returns.
     pub fn exchange(&mut self, spot: Spot, hash: u64, mut row: Row) -> Row {
         self.capture_whole(spot);
         row.set_epoch(self.epoch);
@@ -527,7 +527,7 @@ impl Table {
         Some((Cow::Owned(row.key().into()), row.clock()))
     }
 
-    /// Hands over rows, about `budget` of them, and answers how much was done.
+    /// Hands over rows, about `budget` of them, and returns how much was done.
     /// The table is not to be used any more.
     pub fn shed(&mut self, budget: usize, mut receive: impl FnMut(LeavingRow<'_>)) -> usize {
         let mut shed = self.deadlines.shed(budget);
@@ -660,7 +660,7 @@ impl Table {
         }
     }
 
-    /// Marks the row that was found as used; answers the mark it had.
+    /// Marks the row that was found as used; returns the mark it had.
     #[inline(always)]
     pub(crate) fn touch(&mut self, found: Found, access: &AccessClock, random: &mut Random) -> u32 {
         let before = self.clock_at(found);
@@ -695,7 +695,7 @@ impl Table {
         self.insert_loose(hash, row);
     }
 
-    /// As `replace_packed`, but answers the row that was there.
+    /// As `replace_packed`, but returns the row that was there.
     pub(crate) fn exchange_packed(&mut self, place: Place, hash: u64, mut row: Row) -> Row {
         self.deadlines.prefetch(hash, self.unopened().deadline(place));
         let before = self.unopened_mut().take(place);
@@ -726,7 +726,7 @@ impl Table {
         }
     }
 
-    /// Hints that the row of this hash will be read soon; answers whether it may be packed.
+    /// Hints that the row of this hash will be read soon; returns whether it may be packed.
     /// Reads the bucket.
     #[inline(always)]
     pub fn prefetch_row(&self, hash: u64) -> bool {

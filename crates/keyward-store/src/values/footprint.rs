@@ -2,9 +2,9 @@
 //!
 //! Owns the questions that figures, MEMORY USAGE and lazy freeing ask of every
 //! form of every collection. Bytes are those of the allocator's size classes, so
-//! that the answers add up to what the process uses.
+//! that the figures add up to what the process uses.
 //!
-//! Invariant: no answer looks at elements. What is large keeps count of its bytes
+//! Invariant: no figure takes a look at elements. What is large keeps count of its bytes
 //! as it changes, so that a table can (`index`).
 
 /// What owns allocations.
@@ -18,13 +18,13 @@ pub(crate) trait Footprint: HeapBytes {
     /// How many allocations it has, about: what freeing it costs.
     fn allocations(&self) -> usize;
 
-    /// Frees up to about `budget` allocations and answers how many; zero if
+    /// Frees up to about `budget` allocations and returns how many; zero if
     /// there is nothing left that is worth a step of its own. Whoever begins this
     /// uses the value no more.
     fn shed(&mut self, budget: usize) -> usize;
 
     /// Moves what it holds to other allocations, from a place on and about `budget` of
-    /// them; answers the place to go on from, none at the end.
+    /// them; returns the place to go on from, none at the end.
     fn gather(&mut self, from: usize, budget: usize) -> Option<usize>;
 }
 

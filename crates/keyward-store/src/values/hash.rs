@@ -19,12 +19,11 @@ mod tests;
 
 pub use iter::Iter;
 
-use crate::values::footprint::Footprint;
 use crate::values::hasher::KeyHasher;
 use crate::values::packed::{self, Code, Item};
 use crate::values::packed_limits::PackedLimits;
 use crate::values::random::Random;
-use crate::values::thin::{self, Form, FormMut, ThinBytes, ThinOr};
+use crate::values::thin::{self, Form, FormMut, ThinBytes, ThinOr, thin_head};
 use indexed::Indexed;
 use std::ops::Range;
 
@@ -67,31 +66,10 @@ pub struct Hash {
     word: ThinOr<Indexed>,
 }
 
+thin_head!(Hash);
+
 impl Hash {
-    /// What it costs.
-    pub(crate) fn footprint(&self) -> &dyn Footprint {
-        &self.word
-    }
-
-    /// What it costs, for freeing it in steps.
-    pub(crate) fn footprint_mut(&mut self) -> &mut dyn Footprint {
-        &mut self.word
-    }
-
-    /// How many fields there are.
-    pub fn len(&self) -> usize {
-        match self.word.form() {
-            Form::Small(run) => run.count(),
-            Form::Large(indexed) => indexed.len(),
-        }
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The name `OBJECT ENCODING` answers.
+    /// The name `OBJECT ENCODING` returns.
     pub fn encoding(&self) -> &'static str {
         match self.word.form() {
             Form::Small(_) => "listpack",
@@ -124,7 +102,7 @@ impl Hash {
         }
     }
 
-    /// Gives a field a value; answers whether the field is new.
+    /// Gives a field a value; returns whether the field is new.
     pub fn set(&mut self, growth: &Growth, (field, value): Pair<'_>) -> bool {
         let run = match self.word.form_mut() {
             FormMut::Large(indexed) => return indexed.set(field, value),
@@ -142,7 +120,7 @@ impl Hash {
         is_new
     }
 
-    /// Takes a field out; answers whether it was there.
+    /// Takes a field out; returns whether it was there.
     pub fn remove(&mut self, field: Item<'_>) -> bool {
         match self.word.form_mut() {
             FormMut::Small(run) => {
@@ -170,7 +148,7 @@ impl Hash {
         }
     }
 
-    /// Visits some fields; answers the cursor for the next ones, zero at the end.
+    /// Visits some fields; returns the cursor for the next ones, zero at the end.
     /// What is there throughout a scan is visited at least once.
     pub fn scan<'a>(&'a self, cursor: u64, visit: impl FnMut(Pair<'a>)) -> u64 {
         match self.word.form() {
@@ -210,7 +188,7 @@ fn find(run: &ThinBytes, field: &Code<'_>) -> Option<Place> {
     Some(Place { field_at, value: value_at..packed::skip(bytes, value_at, 1) })
 }
 
-/// Gives a field of a packed run a value, in its place or at the end; answers
+/// Gives a field of a packed run a value, in its place or at the end; returns
 /// whether the field is new.
 fn set_packed(run: &mut ThinBytes, [field, value]: [Code<'_>; 2]) -> bool {
     if let Some(place) = find(run, &field) {

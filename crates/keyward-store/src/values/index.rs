@@ -170,7 +170,7 @@ impl<T: Indexed> Index<T> {
         }
     }
 
-    /// Adds an entry that is not there yet. `hash_of` must answer, for any entry
+    /// Adds an entry that is not there yet. `hash_of` must return, for any entry
     /// of the index, the hash it was inserted under.
     pub(crate) fn insert(&mut self, hash: u64, entry: T, hash_of: impl Fn(&T) -> u64) {
         if self.len >= self.count() * FILL_MAX {
@@ -228,7 +228,7 @@ impl<T: Indexed> Index<T> {
     }
 
     /// Hands over the entries of the last buckets, about `budget` of them, and
-    /// answers how many they were.
+    /// returns how many they were.
     pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(T)) -> usize {
         let mut shed = 0;
         while shed < budget && self.count() > 0 {
@@ -243,7 +243,7 @@ impl<T: Indexed> Index<T> {
         shed
     }
 
-    /// Adds an empty bucket; answers what is to be moved into it.
+    /// Adds an empty bucket; returns what is to be moved into it.
     fn push_bucket(&mut self) -> Option<Split> {
         if self.count().is_multiple_of(SEGMENT_BUCKETS) {
             self.segments.push(Vec::new());
@@ -266,7 +266,7 @@ impl<T: Indexed> Index<T> {
         leaving.drain(|tag, entry| self.add(target, tag, entry));
     }
 
-    /// Takes the last bucket away with what is in it; answers the one that it was split
+    /// Takes the last bucket away with what is in it; returns the one that it was split
     /// from too. There must be one.
     fn pop_bucket(&mut self) -> (Bucket<T>, usize) {
         let segment = self.segments.last_mut().expect("there is at least one bucket");
@@ -336,7 +336,7 @@ impl<T: Indexed> Index<T> {
     }
 
     /// Moves the entries of the buckets from this one on to other allocations, about
-    /// `budget` of them, and what else the buckets hold; answers the bucket to go on
+    /// `budget` of them, and what else the buckets hold; returns the bucket to go on
     /// with, none at the end.
     pub(crate) fn gather(
         &mut self,

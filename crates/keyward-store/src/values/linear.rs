@@ -61,7 +61,7 @@ impl Addressing {
         if self.count > self.mask { 0 } else { self.count & (self.mask >> 1) }
     }
 
-    /// Takes the last page away; answers the one that its entries go to, which is the
+    /// Takes the last page away; returns the one that its entries go to, which is the
     /// same if there was no other.
     pub(crate) fn shrink(&mut self) -> usize {
         self.count -= 1;

@@ -64,7 +64,7 @@ impl List {
         self.len() == 0
     }
 
-    /// The name `OBJECT ENCODING` answers: Redis 7.0 has one for every list.
+    /// The name `OBJECT ENCODING` returns: Redis 7.0 has one for every list.
     pub fn encoding(&self) -> &'static str {
         "quicklist"
     }
@@ -221,7 +221,7 @@ impl List {
     }
 
     /// Takes out up to `max` elements equal to this one, the ones nearest to
-    /// `end` first; answers how many.
+    /// `end` first; returns how many.
     pub fn remove_equal(&mut self, element: &[u8], max: usize, end: End) -> usize {
         let element = Item::of(element);
         match self.word.form_mut() {

@@ -144,7 +144,7 @@ impl<'a> Code<'a> {
         &self.head[..usize::from(self.head_bytes)]
     }
 
-    /// Writes the encoding to the beginning of `room`; answers the rest of it.
+    /// Writes the encoding to the beginning of `room`; returns the rest of it.
     #[inline]
     pub fn write_to<'r>(&self, room: &'r mut [u8]) -> &'r mut [u8] {
         let (head, room) = room.split_at_mut(self.head().len());

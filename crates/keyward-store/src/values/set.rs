@@ -22,12 +22,11 @@ mod tests;
 
 pub use iter::Iter;
 
-use crate::values::footprint::Footprint;
 use crate::values::hasher::KeyHasher;
 use crate::values::packed::{self, Code, Item};
 use crate::values::packed_limits::PackedLimits;
 use crate::values::random::Random;
-use crate::values::thin::{Form, FormMut, ThinBytes, ThinOr};
+use crate::values::thin::{Form, FormMut, ThinBytes, ThinOr, thin_head};
 use indexed::Indexed;
 
 /// The first byte of a small set that is not all numbers.
@@ -83,31 +82,10 @@ impl Small {
     }
 }
 
+thin_head!(Set);
+
 impl Set {
-    /// What it costs.
-    pub(crate) fn footprint(&self) -> &dyn Footprint {
-        &self.word
-    }
-
-    /// What it costs, for freeing it in steps.
-    pub(crate) fn footprint_mut(&mut self) -> &mut dyn Footprint {
-        &mut self.word
-    }
-
-    /// How many members there are.
-    pub fn len(&self) -> usize {
-        match self.word.form() {
-            Form::Small(run) => run.count(),
-            Form::Large(indexed) => indexed.len(),
-        }
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The name `OBJECT ENCODING` answers.
+    /// The name `OBJECT ENCODING` returns.
     pub fn encoding(&self) -> &'static str {
         if self.is_intset() { "intset" } else { "hashtable" }
     }
@@ -142,7 +120,7 @@ impl Set {
         }
     }
 
-    /// Adds a member; answers whether it is new.
+    /// Adds a member; returns whether it is new.
     pub fn add(&mut self, growth: &Growth, member: Item<'_>) -> bool {
         let run = match self.word.form_mut() {
             FormMut::Large(indexed) => return indexed.add(member),
@@ -180,7 +158,7 @@ impl Set {
         true
     }
 
-    /// Takes a member out; answers whether it was there.
+    /// Takes a member out; returns whether it was there.
     pub fn remove(&mut self, member: Item<'_>) -> bool {
         let run = match self.word.form_mut() {
             FormMut::Large(indexed) => return indexed.remove(member),
@@ -215,7 +193,7 @@ impl Set {
         }
     }
 
-    /// Moves a member to another set, both being large; answers whether it was there.
+    /// Moves a member to another set, both being large; returns whether it was there.
     pub(crate) fn move_to(&mut self, other: &mut Set, member: Item<'_>) -> bool {
         match (self.word.form_mut(), other.word.form_mut()) {
             (FormMut::Large(indexed), FormMut::Large(other)) => indexed.move_to(other, member),
@@ -248,7 +226,7 @@ impl Set {
         packed::first(&members[packed::skip(members, 0, index)..])
     }
 
-    /// Visits some members; answers the cursor for the next ones, zero at the end.
+    /// Visits some members; returns the cursor for the next ones, zero at the end.
     /// What is there throughout a scan is visited at least once.
     pub fn scan<'a>(&'a self, cursor: u64, visit: impl FnMut(Item<'a>)) -> u64 {
         match self.word.form() {

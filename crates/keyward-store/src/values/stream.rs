@@ -342,7 +342,7 @@ impl Stream {
         false
     }
 
-    /// The name `OBJECT ENCODING` answers.
+    /// The name `OBJECT ENCODING` returns.
     pub fn encoding(&self) -> &'static str {
         "stream"
     }
@@ -367,7 +367,7 @@ impl Stream {
         self.content.body.remove(id)
     }
 
-    /// Removes entries from the first one on; answers how many, and what held them.
+    /// Removes entries from the first one on; returns how many, and what held them.
     pub fn trim(&mut self, trim: &Trim) -> (u64, Stream) {
         let (count, nodes) = self.content.body.trim(trim);
         let mut gone = Stream::default();
@@ -408,7 +408,7 @@ impl Stream {
         Arc::make_mut(self.content.groups.get_or_insert_default()).add(name, group)
     }
 
-    /// Takes a group out; answers a stream that has nothing else, for freeing it.
+    /// Takes a group out; returns a stream that has nothing else, for freeing it.
     pub fn remove_group(&mut self, name: &[u8]) -> Option<Stream> {
         let groups = self.content.groups.as_mut()?;
         groups.get(name)?;
@@ -418,7 +418,7 @@ impl Stream {
         Some(gone)
     }
 
-    /// Takes a consumer out of a group with all that it has; answers how much that was, and a
+    /// Takes a consumer out of a group with all that it has; returns how much that was, and a
     /// stream of what is to be freed.
     pub fn remove_consumer(&mut self, name: &[u8], consumer: &[u8]) -> Option<(usize, Stream)> {
         let removed = self.edit_group(name, |_, group| group.remove_consumer(consumer));

@@ -26,7 +26,7 @@ pub fn encode(text: &[u8]) -> NewValue<'_> {
     NewValue::Text(text)
 }
 
-/// The name `OBJECT ENCODING` answers for a string.
+/// The name `OBJECT ENCODING` returns for a string.
 pub fn encoding(value: Value<'_>, is_edited: bool) -> &'static str {
     match value {
         Value::Int(_) => "int",

@@ -24,9 +24,11 @@
 )]
 
 pub(crate) mod either;
+mod head;
 
 pub(crate) use either::Form;
 pub(crate) use either::{FormMut, ThinOr};
+pub(crate) use head::thin_head;
 
 use crate::values::footprint::HeapBytes;
 use crate::values::size_class::size_class;
@@ -110,7 +112,7 @@ impl ThinBytes {
         unsafe { std::slice::from_raw_parts_mut(self.at.add(HEAD_BYTES).as_ptr(), self.len()) }
     }
 
-    /// Makes room for `length` bytes at `at`, moving what follows, and answers
+    /// Makes room for `length` bytes at `at`, moving what follows, and returns
     /// the room, to be filled by the caller.
     pub(crate) fn insert(&mut self, at: usize, length: usize) -> &mut [u8] {
         self.replace(at..at, length)
@@ -122,7 +124,7 @@ impl ThinBytes {
     }
 
     /// Makes room for `length` bytes in place of a range, moving what follows,
-    /// and answers the room, to be filled by the caller.
+    /// and returns the room, to be filled by the caller.
     pub(crate) fn replace(&mut self, range: Range<usize>, length: usize) -> &mut [u8] {
         let old = self.len();
         assert!(range.start <= range.end && range.end <= old, "a change stays within the run");

@@ -34,7 +34,7 @@ impl Type {
     pub const ALL: [Type; 6] =
         [Type::String, Type::List, Type::Set, Type::ZSet, Type::Hash, Type::Stream];
 
-    /// The name `TYPE` answers.
+    /// The name `TYPE` returns.
     pub fn name(self) -> &'static str {
         match self {
             Type::String => "string",
@@ -120,7 +120,7 @@ macro_rules! collections {
                 match self { $( ObjectRef::$name(object) => object.is_empty(), )+ }
             }
 
-            /// The name `OBJECT ENCODING` answers.
+            /// The name `OBJECT ENCODING` returns.
             pub fn encoding(self) -> &'static str {
                 match self { $( ObjectRef::$name(object) => object.encoding(), )+ }
             }

@@ -23,10 +23,9 @@ pub mod tree;
 pub use cut::Cut;
 pub use iter::Iter;
 
-use crate::values::footprint::Footprint;
 use crate::values::hasher::KeyHasher;
 use crate::values::packed_limits::PackedLimits;
-use crate::values::thin::{self, Form, FormMut, ThinBytes, ThinOr};
+use crate::values::thin::{self, Form, FormMut, ThinBytes, ThinOr, thin_head};
 use indexed::Indexed;
 use std::ops::Range;
 
@@ -67,17 +66,9 @@ pub struct ZSet {
     word: ThinOr<Indexed>,
 }
 
+thin_head!(ZSet);
+
 impl ZSet {
-    /// What it costs.
-    pub(crate) fn footprint(&self) -> &dyn Footprint {
-        &self.word
-    }
-
-    /// What it costs, for freeing it in steps.
-    pub(crate) fn footprint_mut(&mut self) -> &mut dyn Footprint {
-        &mut self.word
-    }
-
     /// A set of members that are in order and unique.
     pub fn from_ordered<'m>(
         growth: &Growth,
@@ -96,20 +87,7 @@ impl ZSet {
         ZSet { word: ThinOr::large(indexed) }
     }
 
-    /// How many members there are.
-    pub fn len(&self) -> usize {
-        match self.word.form() {
-            Form::Small(run) => run.count(),
-            Form::Large(indexed) => indexed.len(),
-        }
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The name `OBJECT ENCODING` answers.
+    /// The name `OBJECT ENCODING` returns.
     pub fn encoding(&self) -> &'static str {
         match self.word.form() {
             Form::Small(_) => "listpack",
@@ -152,7 +130,7 @@ impl ZSet {
     /// The ranks from one cut to another.
     ///
     /// Members of one score are in the order of their bytes, and only then are
-    /// cuts by member meaningful. Where scores differ, Redis answers what its walk
+    /// cuts by member meaningful. Where scores differ, Redis returns what its walk
     /// from either end happens to find; for small sets this walks the same way.
     pub fn span(&self, [from, to]: [Cut<'_>; 2], direction: Direction) -> Range<usize> {
         match self.word.form() {
@@ -173,7 +151,7 @@ impl ZSet {
     }
 
     /// Gives a member the score that `decide` makes of the one it has, if any;
-    /// leaves everything as it is where that answers `None`.
+    /// leaves everything as it is where that returns `None`.
     pub fn update(
         &mut self,
         growth: &Growth,
@@ -203,7 +181,7 @@ impl ZSet {
         }
     }
 
-    /// Takes a member out; answers whether it was there.
+    /// Takes a member out; returns whether it was there.
     pub fn remove(&mut self, member: &[u8]) -> bool {
         match self.word.form_mut() {
             FormMut::Small(run) => packed::remove(run, member),
@@ -247,7 +225,7 @@ impl ZSet {
         }
     }
 
-    /// Visits some members; answers the cursor for the next ones, zero at the end.
+    /// Visits some members; returns the cursor for the next ones, zero at the end.
     /// What is there throughout a scan is visited at least once.
     pub fn scan(&self, cursor: u64, mut visit: impl FnMut(&[u8], f64)) -> u64 {
         match self.word.form() {

@@ -14,6 +14,25 @@ pub(super) fn take(address: &str, name: &str) -> (String, Option<String>) {
     }
 }
 
+/// The names of the parameters of an address, as far as it can be read.
+pub(super) fn settings(address: &str) -> Vec<String> {
+    let is_uri = ["postgres://", "postgresql://"].iter().any(|it| address.starts_with(it));
+    if is_uri {
+        let parameters = address.split_once('?').map_or("", |(_, parameters)| parameters);
+        let names = parameters.split('&').map(|part| part.split('=').next().unwrap_or_default());
+        return names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    }
+    let (mut at, mut names) = (0, Vec::new());
+    loop {
+        let skip = |at: usize| at + address[at..].len() - address[at..].trim_start().len();
+        let start = skip(at);
+        let Some(sign) = address[start..].find('=').map(|sign| start + sign) else { return names };
+        names.push(address[start..sign].trim_end().to_owned());
+        let Some((end, _)) = value_at(address, skip(sign + 1)) else { return names };
+        at = end;
+    }
+}
+
 fn take_of_uri(address: &str, name: &str) -> Option<(String, String)> {
     let (head, parameters) = address.split_once('?')?;
     let mut value = None;

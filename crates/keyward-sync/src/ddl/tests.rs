@@ -64,8 +64,6 @@ CREATE TABLE billing.usage_monthly (
   PRIMARY KEY (user_id, month, product)
 ) PARTITION BY RANGE (month);
 
-CREATE INDEX usage_monthly_month_idx ON billing.usage_monthly (month);
-
 CREATE TABLE billing.usage_monthly_2025_12 PARTITION OF billing.usage_monthly FOR VALUES FROM ('2025-12-01') TO ('2026-01-01');
 ";
     assert_eq!(made, expected);

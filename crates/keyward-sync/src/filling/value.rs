@@ -69,12 +69,24 @@ fn text_of(ty: &Type, column: &Column, own: &str) -> String {
             format!("(extract(epoch FROM {own}) * 1000)::bigint::text")
         }
         (Type::Kind(Kind::Month), ColumnType::Date) => format!("to_char({own}, 'YYYY-MM')"),
+        (_, ColumnType::Bytea) => return format!("encode({own}, 'hex')"),
         _ => format!("{own}::text"),
     };
     match &column.strip {
         Some(prefix) => format!("{} || {text}", crate::names::text(prefix)),
         None => text,
     }
+}
+
+/// What the server had, given a column as [`select`] reads it.
+pub(super) fn bytes_of(column: &Column, value: &str) -> Vec<u8> {
+    if column.ty != ColumnType::Bytea {
+        return value.as_bytes().to_vec();
+    }
+    let digits = value.as_bytes().chunks_exact(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let prefix = column.strip.as_deref().unwrap_or_default().bytes();
+    prefix.chain(digits.filter_map(byte)).collect()
 }
 
 /// The fields of a hash, names and values in turn.
@@ -86,12 +98,12 @@ pub(super) fn fields(key: &Key, sink: &Sink, values: &[Option<String>]) -> Vec<V
         match &column.from {
             ColumnSource::Split(before, after) => {
                 let name = format!("{before}{split}{after}");
-                pairs.extend([name.into_bytes(), value.clone().into_bytes()]);
+                pairs.extend([name.into_bytes(), bytes_of(column, value)]);
             }
             ColumnSource::Field(at) => {
                 let field = object_of(&key.content).and_then(|object| object.fields.get(*at));
                 let Some(field) = field else { continue };
-                pairs.extend([field.name.as_bytes().to_vec(), value.clone().into_bytes()]);
+                pairs.extend([field.name.as_bytes().to_vec(), bytes_of(column, value)]);
             }
             ColumnSource::Extra => {
                 let rest: BTreeMap<String, String> =
@@ -145,7 +157,7 @@ fn members_of(object: &Object, sink: &Sink, values: &[Option<String>]) -> Vec<St
     for (column, value) in sink.columns.iter().zip(values) {
         match (&column.from, value) {
             (ColumnSource::Split(before, after), Some(value)) => {
-                let quoted = serde_json::Value::from(value.as_str()).to_string();
+                let quoted = quoted(column, value);
                 let value = if is_bare { value } else { &quoted };
                 members.push(member(&format!("{before}{split}{after}"), value));
             }
@@ -156,10 +168,7 @@ fn members_of(object: &Object, sink: &Sink, values: &[Option<String>]) -> Vec<St
                     Some(value) if is_written_bare(&field.shape.ty) => {
                         members.push(member(&field.name, value));
                     }
-                    Some(value) => {
-                        let quoted = serde_json::Value::from(value.as_str()).to_string();
-                        members.push(member(&field.name, &quoted));
-                    }
+                    Some(value) => members.push(member(&field.name, &quoted(column, value))),
                     None if field.required && field.shape.nullable => {
                         members.push(member(&field.name, "null"));
                     }
@@ -183,6 +192,12 @@ fn members_of(object: &Object, sink: &Sink, values: &[Option<String>]) -> Vec<St
         }
     }
     members
+}
+
+/// A text of JSON. Bytes that are none are not those that the table has when they come back.
+fn quoted(column: &Column, value: &str) -> String {
+    let bytes = bytes_of(column, value);
+    serde_json::Value::from(String::from_utf8_lossy(&bytes)).to_string()
 }
 
 /// Whether JSON writes such a value without quotes.

@@ -14,11 +14,11 @@ use crate::store::dead_letters::as_json;
 use crate::store::{Batch, Change, Orphan, What};
 
 /// What is known before entries are looked at.
-pub(super) struct Known<'a> {
-    pub(super) schema: &'a Schema,
-    pub(super) matcher: &'a Matcher,
+pub(crate) struct Known<'a> {
+    pub(crate) schema: &'a Schema,
+    pub(crate) matcher: &'a Matcher,
     /// The place that they stand behind.
-    pub(super) from: &'a Place,
+    pub(crate) from: &'a Place,
 }
 
 impl Known<'_> {
@@ -39,12 +39,13 @@ impl Known<'_> {
     }
 }
 
-/// Adds what entries do.
-pub(super) fn fill(
+/// Adds what entries do, and mirrored rows that have changes ahead of them, as they are now.
+pub(crate) fn fill(
     batch: &mut Batch,
     known: &Known<'_>,
     source: &mut Source,
     entries: &[Entry],
+    ahead: &[Entry],
 ) -> Result<(), FollowError> {
     let mut mirrored: BTreeMap<KeyId, BTreeMap<&[u8], EntryId>> = BTreeMap::new();
     for entry in entries {
@@ -75,6 +76,11 @@ pub(super) fn fill(
                     push(batch, known, (id, &entry.key), &Held::Text(item), origin);
                 }
             }
+        }
+    }
+    for entry in ahead.iter().filter(|entry| entry.kind == SinkKind::Mirror) {
+        if let Some(id) = known.key_of(entry) {
+            mirrored.entry(id).or_default().insert(&entry.key, entry.id);
         }
     }
     for (id, names) in mirrored {

@@ -8,9 +8,13 @@ use crate::history::History;
 use crate::source::{Source, SourceError};
 
 /// The fewest and the most entries that are read at once.
-const ENTRIES_AT_ONCE: [usize; 2] = [16, 5_000];
-/// About so many bytes of entries are read at once, and stored in one transaction.
+const ENTRIES_AT_ONCE: [usize; 2] = [1, 5_000];
+/// How many are read first, when nothing is known of their size.
+const ENTRIES_AT_FIRST: usize = 16;
+/// About so many bytes of entries are read at once.
 const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
+/// About so many bytes of entries are stored in one transaction, or one unit that is larger.
+const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long the server is asked to wait for a change, in milliseconds.
 const WAIT_MS: &[u8] = b"1000";
 
@@ -24,7 +28,7 @@ pub(super) struct Reading {
 
 impl Reading {
     pub(super) fn new(source: Source, feed: Vec<u8>) -> Reading {
-        Reading { source, feed, count: 256 }
+        Reading { source, feed, count: ENTRIES_AT_FIRST }
     }
 
     pub(super) fn source(&mut self) -> &mut Source {
@@ -88,6 +92,10 @@ impl Reading {
             let is_last = page.len() < count;
             self.adapt(&page);
             entries.extend(page);
+            if let Some(enough) = enough_of(&entries) {
+                entries.truncate(enough);
+                return Ok(entries);
+            }
             if is_last {
                 return Ok(entries);
             }
@@ -105,7 +113,9 @@ impl Reading {
         let bytes: usize = page.iter().map(Entry::bytes).sum();
         let [fewest, most] = ENTRIES_AT_ONCE;
         if bytes > BYTES_AT_ONCE {
-            self.count = (self.count / 2).max(fewest);
+            // As many as are as large together.
+            let fit = page.len() * BYTES_AT_ONCE / bytes;
+            self.count = fit.min(self.count / 2).max(fewest);
         } else if page.len() == self.count && bytes < BYTES_AT_ONCE / 2 {
             self.count = (self.count * 2).min(most);
         }
@@ -140,6 +150,26 @@ impl Reading {
         }
     }
 
+    /// Reports of patterns whose tables keep rows for some time how far the clocks of both sides are
+    /// apart, if nothing goes for that; else zero. Who may not report has kept them all the same.
+    pub(super) fn report_clocks(
+        &mut self,
+        patterns: &[&str],
+        apart_ms: u64,
+    ) -> Result<(), FollowError> {
+        let apart = apart_ms.to_string();
+        let report = |pattern: &&'_ str| -> Vec<Vec<u8>> {
+            ["KEYWARD", "STORED", pattern, "0", "0", &apart]
+                .map(|word| word.as_bytes().to_vec())
+                .into()
+        };
+        let reports: Vec<Vec<Vec<u8>>> = patterns.iter().map(report).collect();
+        let requests: Vec<Vec<&[u8]>> =
+            reports.iter().map(|words| words.iter().map(Vec::as_slice).collect()).collect();
+        self.source.ask_all(&requests)?;
+        Ok(())
+    }
+
     /// Waits until there is something behind a place, or for a second.
     pub(super) fn wait(&mut self, from: EntryId) -> Result<(), FollowError> {
         let from = from.to_string();
@@ -148,6 +178,20 @@ impl Reading {
         self.source.ask("XREAD", &request)?;
         Ok(())
     }
+}
+
+/// How many of these entries, whole units, are as many bytes as a batch may have; nothing where all
+/// of them are fewer, or are one unit.
+fn enough_of(entries: &[Entry]) -> Option<usize> {
+    let (mut bytes, mut enough) = (0, 0);
+    for unit in entries.chunk_by(|one, next| one.id.ms == next.id.ms) {
+        bytes += unit.iter().map(Entry::bytes).sum::<usize>();
+        if bytes > BATCH_BYTES_MAX && enough > 0 {
+            return Some(enough);
+        }
+        enough += unit.len();
+    }
+    None
 }
 
 #[cfg(test)]
@@ -190,8 +234,24 @@ mod tests {
         for _ in 0..10 {
             reading.adapt(&page(reading.count, 50_000));
         }
-        assert_eq!(reading.count, 78);
+        assert_eq!(reading.count, 83);
         reading.adapt(&page(3, 100));
-        assert_eq!(reading.count, 78, "a short page says nothing");
+        assert_eq!(reading.count, 83, "a short page says nothing");
+        reading.adapt(&page(83, 5_000_000));
+        assert_eq!(reading.count, 1);
+    }
+
+    #[test]
+    fn a_batch_has_so_many_bytes_or_one_unit() {
+        let entry = |ms: u64, bytes: usize| {
+            let (id, kind) = (EntryId { ms, seq: 0 }, SinkKind::Append);
+            Entry { id, kind, key: vec![0; bytes], pairs: Vec::new() }
+        };
+        let half = BATCH_BYTES_MAX / 2;
+        assert_eq!(enough_of(&[entry(1, half), entry(2, half)]), None);
+        assert_eq!(enough_of(&[entry(1, half), entry(2, half), entry(3, 1)]), Some(2));
+        assert_eq!(enough_of(&[entry(1, half), entry(2, half), entry(2, half)]), Some(1));
+        assert_eq!(enough_of(&[entry(1, half), entry(1, half), entry(1, half)]), None);
+        assert_eq!(enough_of(&[entry(1, 3 * half), entry(2, 1)]), Some(1));
     }
 }

@@ -3,6 +3,11 @@
 use crate::database::{DatabaseError, in_one_sentence, without_values};
 use crate::store::StoreError;
 
+/// A row that another refers to is not there, or is still referred to; a value is there already.
+const CONFLICTS: [&str; 2] = ["23503", DUPLICATE];
+/// A value is there already that is to be there once.
+const DUPLICATE: &str = "23505";
+
 /// Why a batch was not stored.
 pub(crate) enum Failure {
     Store(StoreError),
@@ -18,12 +23,17 @@ pub(crate) struct Reason {
     pub(crate) discreet: String,
     /// Whether it is the value that no such column or index can hold, whatever else is there.
     pub(crate) is_unfit: bool,
+    /// Whether it is another row that is in the way, or lacking: it may be of the same batch.
+    pub(crate) is_conflict: bool,
+    /// Whether that is since the same value is there already.
+    pub(crate) is_duplicate: bool,
 }
 
 impl Reason {
     /// A value that is no value of its column, in a sentence that shows none.
     pub(crate) fn of(text: &str) -> Reason {
-        Reason { plain: text.to_owned(), discreet: text.to_owned(), is_unfit: true }
+        let [plain, discreet] = [text, text].map(str::to_owned);
+        Reason { plain, discreet, is_unfit: true, is_conflict: false, is_duplicate: false }
     }
 }
 
@@ -35,6 +45,8 @@ impl Failure {
                 plain: in_one_sentence(&error),
                 discreet: without_values(&error),
                 is_unfit: matches!(class(&error), Some("22" | "54")),
+                is_conflict: error.code().is_some_and(|code| CONFLICTS.contains(&code.code())),
+                is_duplicate: error.code().is_some_and(|code| code.code() == DUPLICATE),
             }),
             false => Failure::Store(unwritable(table, &error)),
         }

@@ -1,24 +1,26 @@
-//! The rows of a batch, table by table or entry by entry.
+//! The rows of a batch, table by table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use keyward_schema::{ColumnSource, Key, Schema, Sink, SinkKind};
+use keyward_schema::{ColumnSource, Schema, Sink, SinkKind};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use crate::ddl::{self, Month};
-use crate::row::{Row, is_discreet};
+use crate::row::Row;
 use crate::statement;
 use crate::store::failure::{Failure, Reason};
-use crate::store::{Batch, Change, StoreError, Stored, What, dead_letters, sink_of};
+use crate::store::{Batch, Stored, What, partitions, sink_of};
 
 /// The most rows that one statement stores.
 const STATEMENT_ROWS_MAX: usize = 5_000;
+/// About the most bytes of rows that one statement stores: PostgreSQL takes no message of a
+/// gigabyte.
+const STATEMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Has constraints that can be deferred wait.
 pub(crate) const DEFER: &str = "SET CONSTRAINTS ALL DEFERRED";
 /// Has them judged at once, also what came before.
-const JUDGE: &str = "SET CONSTRAINTS ALL IMMEDIATE";
+pub(crate) const JUDGE: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 
 /// Rows of each table at once: what is gone first, from the last table of the schema to the
 /// first, then what is there.
@@ -48,99 +50,6 @@ pub(super) async fn store_together(
     Ok(count)
 }
 
-/// Change by change, unit by unit; within a unit in the order of the schema, and drained items
-/// last, of which each is judged by itself.
-pub(super) async fn store_singly(
-    transaction: &Transaction<'_>,
-    schema: &Schema,
-    batch: &Batch,
-) -> Result<Stored, Failure> {
-    let mut stored = Stored::default();
-    let is_drained = |change: &Change| sink_of(schema, change.key).1.kind == SinkKind::Drain;
-    for unit in batch.changes.chunk_by(|one, next| one.id.ms == next.id.ms) {
-        let (mut drained, mut others): (Vec<&Change>, Vec<&Change>) =
-            unit.iter().partition(|change| is_drained(change));
-        others.sort_by_key(|change| match change.what {
-            What::Remove(_) => (0, usize::MAX - change.key),
-            _ => (1, change.key),
-        });
-        drained.sort_by_key(|change| change.key);
-        transaction.batch_execute(DEFER).await?;
-        store_each(transaction, schema, &others, &mut stored).await?;
-        judge(transaction, schema, &others).await?;
-        store_each(transaction, schema, &drained, &mut stored).await?;
-    }
-    Ok(stored)
-}
-
-/// Has the constraints judge what a unit has done.
-async fn judge(
-    transaction: &Transaction<'_>,
-    schema: &Schema,
-    changes: &[&Change],
-) -> Result<(), Failure> {
-    let Err(error) = transaction.batch_execute(JUDGE).await else { return Ok(()) };
-    let table = error.as_db_error().and_then(|error| error.table()).unwrap_or_default().to_owned();
-    let of_table = |change: &&&Change| ddl::short_name(sink_of(schema, change.key).1) == table;
-    let Some(change) = changes.iter().find(of_table) else { return Err(error.into()) };
-    let (key, sink) = sink_of(schema, change.key);
-    match Failure::at(&sink.table, error) {
-        Failure::Refused(reason) => {
-            let reason = if is_discreet(key) { reason.discreet } else { reason.plain };
-            Err(refused(key, sink, change, reason).into())
-        }
-        failure => Err(failure),
-    }
-}
-
-/// Stores changes one by one; a drained item that is refused goes to the dead letters, and so does
-/// an item or an ended row that the table can never hold. A key that it can never hold is not there
-/// to be taken away.
-async fn store_each(
-    transaction: &Transaction<'_>,
-    schema: &Schema,
-    changes: &[&Change],
-    stored: &mut Stored,
-) -> Result<(), Failure> {
-    for change in changes {
-        let (key, sink) = sink_of(schema, change.key);
-        transaction.batch_execute("SAVEPOINT change").await?;
-        let reason = match store_one(transaction, sink, &change.what).await {
-            Ok(rows) => {
-                stored.count(change.key, rows, 0);
-                transaction.batch_execute("RELEASE SAVEPOINT change").await?;
-                continue;
-            }
-            Err(Failure::Refused(reason)) => reason,
-            Err(failure) => return Err(failure),
-        };
-        let is_unfit = reason.is_unfit;
-        if is_unfit && matches!(change.what, What::Remove(_)) {
-            transaction.batch_execute("ROLLBACK TO SAVEPOINT change").await?;
-            continue;
-        }
-        let reason = if is_discreet(key) { reason.discreet } else { reason.plain };
-        let is_letter = sink.kind == SinkKind::Drain || is_unfit;
-        let item = change.item.as_ref().filter(|_| is_letter);
-        let Some((number, item)) = item else {
-            return Err(refused(key, sink, change, reason).into());
-        };
-        transaction.batch_execute("ROLLBACK TO SAVEPOINT change").await?;
-        let keyspace = &*schema.keyspace.name;
-        let item = crate::row::masked(key, Some(sink), item);
-        let letter = dead_letters::Letter {
-            entry: format!("{}-{number}", change.id),
-            table: &sink.table,
-            key: &change.name,
-            item: &item,
-            reason: &reason,
-        };
-        dead_letters::bury(transaction, keyspace, &letter).await?;
-        stored.count(change.key, 0, 1);
-    }
-    Ok(())
-}
-
 /// What one change does to its table; how many rows it stores.
 pub(crate) async fn store_one(
     transaction: &Transaction<'_>,
@@ -157,12 +66,6 @@ pub(crate) async fn store_one(
     }
 }
 
-/// That the row of a change is refused.
-pub(crate) fn refused(key: &Key, sink: &Sink, change: &Change, reason: String) -> StoreError {
-    let shown = super::shown_name(key, &change.name);
-    StoreError::Refused { table: sink.table.clone(), key: shown, entry: change.id, reason }
-}
-
 /// Stores rows, with what they need: partitions, and that parts of a split row go which it has
 /// no longer.
 pub(crate) async fn insert(
@@ -170,7 +73,7 @@ pub(crate) async fn insert(
     sink: &Sink,
     rows: &[&Row],
 ) -> Result<(), Failure> {
-    make_partitions(transaction, sink, rows).await?;
+    partitions::make_for(transaction, sink, rows).await?;
     let is_split = sink.column_from(&ColumnSource::SplitName).is_some();
     if sink.kind == SinkKind::Mirror && is_split {
         remove(transaction, sink, rows).await?;
@@ -187,28 +90,6 @@ pub(crate) async fn remove(
     run(transaction, &statement::remove(sink), sink, rows).await
 }
 
-/// Rows of a month need a partition.
-async fn make_partitions(
-    transaction: &Transaction<'_>,
-    sink: &Sink,
-    rows: &[&Row],
-) -> Result<(), Failure> {
-    let Some(column) = sink.partitioned_by() else { return Ok(()) };
-    let months = rows.iter().filter_map(|row| Month::parse(row[column].as_deref()?));
-    for month in months.collect::<BTreeSet<Month>>() {
-        let partition = ddl::partition_name(sink, month);
-        let quoted: Vec<String> = partition.split('.').map(|part| format!("\"{part}\"")).collect();
-        let exists = transaction
-            .query_one("SELECT to_regclass($1) IS NOT NULL", &[&quoted.join(".")])
-            .await?;
-        if !exists.get::<_, bool>(0) {
-            let made = transaction.batch_execute(&ddl::create_partition(sink, month)).await;
-            made.map_err(|error| Failure::at(&sink.table, error))?;
-        }
-    }
-    Ok(())
-}
-
 /// Runs a statement for rows, some thousands at a time.
 async fn run(
     transaction: &Transaction<'_>,
@@ -221,7 +102,7 @@ async fn run(
     }
     let failed = |error| Failure::at(&sink.table, error);
     let statement = transaction.prepare(statement).await.map_err(failed)?;
-    for rows in rows.chunks(STATEMENT_ROWS_MAX) {
+    for rows in pieces(rows) {
         let arrays = arrays_of(sink, rows);
         let arrays: Vec<&(dyn ToSql + Sync)> =
             arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
@@ -230,8 +111,42 @@ async fn run(
     Ok(())
 }
 
+/// Rows in pieces that a statement takes: not too many, nor too large.
+fn pieces<'a, 'r>(rows: &'a [&'r Row]) -> Vec<&'a [&'r Row]> {
+    let (mut pieces, mut start, mut held) = (Vec::new(), 0, 0);
+    for (at, row) in rows.iter().enumerate() {
+        let bytes: usize = row.iter().flatten().map(String::len).sum();
+        let is_full = at - start == STATEMENT_ROWS_MAX || held + bytes > STATEMENT_BYTES_MAX;
+        if is_full && at > start {
+            pieces.push(&rows[start..at]);
+            (start, held) = (at, 0);
+        }
+        held += bytes;
+    }
+    pieces.push(&rows[start..]);
+    pieces
+}
+
 /// Rows as an array for each column.
 pub(crate) fn arrays_of<'r>(sink: &Sink, rows: &[&'r Row]) -> Vec<Vec<Option<&'r str>>> {
     let column = |at: usize| rows.iter().map(|row| row[at].as_deref()).collect();
     (0..sink.columns.len()).map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_takes_neither_too_many_rows_nor_too_large_ones() {
+        let row = |bytes: usize| -> Row { vec![None, Some("x".repeat(bytes))] };
+        let lengths = |rows: &[Row]| -> Vec<usize> {
+            let rows: Vec<&Row> = rows.iter().collect();
+            pieces(&rows).iter().map(|piece| piece.len()).collect()
+        };
+        assert_eq!(lengths(&vec![row(1); STATEMENT_ROWS_MAX + 1]), [STATEMENT_ROWS_MAX, 1]);
+        let half = STATEMENT_BYTES_MAX / 2;
+        assert_eq!(lengths(&[row(half), row(half), row(1)]), [2, 1]);
+        assert_eq!(lengths(&[row(1), row(2 * half), row(1)]), [1, 1, 1]);
+    }
 }

@@ -6,10 +6,14 @@ use anyhow::bail;
 use clap::Args;
 use keyward_docs::rights::{self, Dialect, Foreign, UserRights};
 
-use super::counted;
-use crate::Answer;
+use super::output::counted;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
+
+/// What a file of users means that does not name `default`.
+const DEFAULT_UNSAID: &str = "default is not named: as an aclfile this leaves it every right \
+    without a password, whatever requirepass says; add a line `user default ...` for another";
 
 /// Write the rights of users as a schema has them
 ///
@@ -20,8 +24,10 @@ use crate::terminal::Terminal;
 /// Redis names keys by globs, which cross colons: ~user:* also admits user:7:followers. Every
 /// pattern that a glob admits and that its user was not meant to have is told; then the
 /// command exits with 1, unless each of them is allowed by name. With --exact, keys are named
-/// by the patterns of the schema, which only Keyward takes and which admit nothing else; those
-/// whose text has white space by globs all the same, since a rule cannot hold it.
+/// by the patterns of the schema, which only Keyward takes and which admit nothing else, but
+/// for the same pattern of a keyspace in another database, which is told, too; those whose text
+/// has white space by globs all the same, since a rule cannot hold it. The user `default`, whom
+/// a line without a password would lock out, gets none.
 /// Exits with 2 if a file cannot be read or is not sound.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -56,24 +62,37 @@ impl Acl {
         for owner in rights::unnamed_owners(&schemas) {
             terminal.say(&format!("{owner}: an owner whose name has spaces is no user"))?;
         }
+        if rights::names_default(&schemas) {
+            let line = "default: keeps its rights; a line for it would be without its password";
+            terminal.say(line)?;
+        }
         let dialect = if self.exact { Dialect::Patterns } else { Dialect::Globs };
         let users = rights::users(&schemas, dialect);
         for user in &users {
-            terminal.write(&format!("{}\n", user.line))?;
+            terminal.write_for_file(&format!("{}\n", user.line))?;
         }
         let mut count = 0;
         for UserRights { name, foreign, .. } in &users {
-            for Foreign { rule, pattern, example } in foreign {
+            for Foreign { rule, pattern, keyspace, example } in foreign {
                 if !self.allow.contains(pattern) {
                     count += 1;
-                    terminal.say(&format!("{name}: {rule} also admits {pattern}, as {example}"))?;
+                    let of = keyspace.as_ref().map_or(String::new(), |name| format!(" of {name}"));
+                    terminal
+                        .say(&format!("{name}: {rule} also admits {pattern}{of}, as {example}"))?;
                 }
             }
         }
         if count > 0 {
             let foreign = counted(count, "foreign pattern");
-            let way = if self.exact { "" } else { ", or write --exact rules" };
+            let way = if self.exact {
+                " or give keyspaces users of their own"
+            } else {
+                ", or write --exact rules"
+            };
             terminal.say(&format!("{foreign}: allow each by --allow{way}"))?;
+        }
+        if !users.is_empty() {
+            terminal.say(DEFAULT_UNSAID)?;
         }
         Ok(if count == 0 { Answer::Yes } else { Answer::No })
     }

@@ -9,8 +9,8 @@ use clap::Args;
 use keyward_http::RuleTest;
 use keyward_schema::Schema;
 
-use super::counted;
-use crate::Answer;
+use super::output::counted;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 

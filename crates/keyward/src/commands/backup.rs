@@ -11,8 +11,8 @@ use keyward_backup::{
 use serde_json::json;
 
 use super::login::Login;
-use super::{Format, counted};
-use crate::Answer;
+use super::output::{Format, counted};
+use crate::answer::Answer;
 use crate::progress::ProgressLine;
 use crate::signals::stop_on_signals;
 use crate::terminal::Terminal;
@@ -32,7 +32,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 #[command(after_help = "Examples:\n  keyward backup --to /backups --keep 7d\n  \
     keyward backup --to /backups --keep 7d --every 6h --port 7000 --name shop\n  \
     keyward backup --to /backups --url redis://user:password@10.0.0.7:6379\n  \
-    keyward backup --to /backups --url rediss://10.0.0.7:6380 --cacert ca.crt")]
+    keyward backup --to /backups --url rediss://10.0.0.7:6380 --cacert ca.crt\n  \
+    keyward backup --to /backups --url /run/keyward/keyward.sock")]
 pub(crate) struct Backup {
     /// The directory that backups go to; it is made if need be
     #[arg(long, value_name = "DIR")]
@@ -55,7 +56,9 @@ pub(crate) struct Backup {
     /// The password to log in with; others see it in the list of processes
     #[arg(long, conflicts_with = "url")]
     password: Option<String>,
-    /// All of these in one: redis://[[user]:password@]host[:port]; rediss:// is by TLS
+    /// All of these in one: redis://[[user:]password@]host[:port]; rediss:// is by TLS. A
+    /// single word before @ is the password, as redis-cli has it: name a user whose password is
+    /// elsewhere by --user. Or the path of a Unix socket
     #[arg(long)]
     url: Option<String>,
     #[command(flatten)]
@@ -94,6 +97,7 @@ impl Backup {
 
     fn address(&self) -> anyhow::Result<Address> {
         let address = match &self.url {
+            Some(path) if path.contains('/') && !path.contains("://") => Address::of_socket(path),
             Some(url) => Address::from_url(url).context("--url")?,
             None => Address {
                 host: self.host.clone(),
@@ -101,6 +105,7 @@ impl Backup {
                 user: None,
                 password: self.password.clone(),
                 tls: None,
+                socket: None,
             },
         };
         self.login.complete(address)

@@ -11,8 +11,8 @@ use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, Schema, check_together};
 
 use host::HostName;
 
-use super::{Format, counted};
-use crate::Answer;
+use super::output::{Format, counted};
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 
@@ -105,8 +105,7 @@ impl Check {
             match self.format {
                 Format::Human if tally.errors + tally.warnings >= SHOWN_MAX => {}
                 Format::Human => {
-                    terminal.write(&render::human(&file.source, found, Style::Coloured))?;
-                    terminal.write("\n")?;
+                    terminal.write_picture(&render::human(&file.source, found, Style::Coloured))?;
                 }
                 Format::Json => terminal.write_record(&render::json(&file.source, found))?,
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use keyward_schema::Schema;
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 

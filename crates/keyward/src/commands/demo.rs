@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use keyward_demo::{DemoError, Plan, RATE_MAX, SYSTEMS, System};
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
 
 /// Run one of five real systems under a living load, or all of them

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use keyward_schema::{Schema, escape};
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 

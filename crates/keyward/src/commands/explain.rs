@@ -8,8 +8,8 @@ use anyhow::anyhow;
 use clap::Args;
 use serde_json::json;
 
-use super::Format;
-use crate::Answer;
+use super::output::Format;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 

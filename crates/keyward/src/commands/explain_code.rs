@@ -4,8 +4,8 @@ use clap::Args;
 use keyward_schema::{RULES, Rule, nearest_rule, rule};
 use serde_json::{Value, json};
 
-use super::Format;
-use crate::Answer;
+use super::output::Format;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
 
 /// Explain a diagnostic, or list all of them

@@ -3,9 +3,9 @@
 use clap::Args;
 use keyward_sync::filling::{self, Present};
 
-use super::counted;
+use super::output::counted;
 use super::sides::{Needed, Sides, tell};
-use crate::Answer;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
 
 /// Load a server's mirrored rows from PostgreSQL

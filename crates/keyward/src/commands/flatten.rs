@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 

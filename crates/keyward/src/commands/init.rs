@@ -12,7 +12,7 @@ use keyward_docs::editor;
 use keyward_schema::Kind;
 use serde_json::json;
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 
@@ -91,6 +91,9 @@ impl Init {
             }
         }
         self.write(&editor, &editor::json_schema_text(), terminal)?;
+        for need in library::needs(&included).iter().filter(|_| !self.editor_only) {
+            terminal.say(need)?;
+        }
         if !self.editor_only {
             let schema = quoted(&schema.display().to_string());
             terminal.say(&format!("next: keyward check {schema}"))?;
@@ -161,9 +164,14 @@ fn kinds() -> String {
     lines + &line + "\n"
 }
 
-/// The names of the library, for messages.
+/// The names of the library.
+pub(super) fn library_names() -> Vec<&'static str> {
+    library::LIBRARY.iter().map(|entry| entry.name).collect()
+}
+
+/// The same, for messages.
 fn names() -> String {
-    library::LIBRARY.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+    library_names().join(", ")
 }
 
 fn refuse_existing<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> anyhow::Result<()> {

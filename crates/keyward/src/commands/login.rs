@@ -41,7 +41,9 @@ impl Login {
 
     /// An address with what these options and the environment say.
     pub(super) fn complete(&self, mut address: Address) -> anyhow::Result<Address> {
-        if self.tls || address.tls.is_some() {
+        if address.socket.is_some() || (!self.tls && address.tls.is_none()) {
+            self.refuse_certificates()?;
+        } else {
             address.tls = Some(ClientOptions {
                 authority_file: self.cacert.clone(),
                 authority_directory: self.cacertdir.clone(),
@@ -57,10 +59,28 @@ impl Login {
     pub(super) fn words(&self, address: Option<&Address>) -> anyhow::Result<Option<Vec<String>>> {
         let (user, password) = match address {
             Some(address) => (address.user.clone(), address.password.clone()),
-            None => self.credentials(None, None)?,
+            None => {
+                self.refuse_certificates()?;
+                self.credentials(None, None)?
+            }
         };
         let words = |password| ["AUTH".to_owned()].into_iter().chain(user).chain([password]);
         Ok(password.map(|password| words(password).collect()))
+    }
+
+    /// Certificates are for TLS: who names them does not mean to send a password in plain.
+    fn refuse_certificates(&self) -> anyhow::Result<()> {
+        let given = [
+            ("--cacert", self.cacert.is_some()),
+            ("--cacertdir", self.cacertdir.is_some()),
+            ("--cert", self.cert.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => {
+                bail!("{name} is for TLS: add --tls, or write rediss:// for redis://")
+            }
+            None => Ok(()),
+        }
     }
 
     fn credentials(
@@ -84,7 +104,7 @@ fn read(text: &str) -> anyhow::Result<Address> {
     }
     if text.is_empty() || text.contains('@') {
         let text = without_login(text);
-        bail!("\"{text}\": write HOST:PORT, redis://[[user]:password@]host[:port] or a path");
+        bail!("\"{text}\": write HOST:PORT, redis://[[user:]password@]host[:port] or a path");
     }
     // An IPv6 address by itself has more than one colon.
     let text = match text.matches(':').count() > 1 && !text.starts_with('[') {

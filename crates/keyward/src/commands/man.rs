@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, CommandFactory};
 
+use crate::Arguments;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
-use crate::{Answer, Arguments};
 
 /// Write the manual pages of all commands
 #[derive(Args, Debug)]

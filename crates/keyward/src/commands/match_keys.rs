@@ -13,8 +13,8 @@ use keyward_schema::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Format, counted};
-use crate::Answer;
+use super::output::{Format, counted};
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 

@@ -15,7 +15,7 @@ use keyward_resp::push_request;
 
 use super::backup::duration;
 use super::login::Login;
-use crate::Answer;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
 
 /// Longest line of an answer.
@@ -125,8 +125,7 @@ impl fmt::Display for Place {
 
 impl Connection for Line {
     fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        self.socket().set_write_timeout(Some(patience))?;
-        self.socket().set_read_timeout(Some(patience))
+        Line::set_patience(self, patience, patience)
     }
 }
 

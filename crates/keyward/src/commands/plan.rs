@@ -8,15 +8,15 @@ use keyward_rules::{Difference, DifferenceKind, Effect, compare_for_rows};
 use keyward_schema::Schema;
 use serde_json::{Value, json};
 
-use super::counted;
-use crate::Answer;
+use super::output::counted;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 
 /// Show how one schema differs from another
 ///
 /// Each difference is `compatible` (rows stay as they are; those that no longer fit are kept,
-/// and their next write must conform), `rewrites` (rows get another end, at once or by their
+/// and what is written to them must conform), `rewrites` (rows get another end, at once or by their
 /// next use, or derived keys are built) or `destroys` (rows or elements may go: at once, by the
 /// next write, for want of memory, or at the next start). Exits with 0 if all are compatible, with
 /// 1 if one is not (see --fail-on), with 2 if a file cannot be read or is not sound. What
@@ -28,8 +28,8 @@ use crate::terminal::Terminal;
     keyward plan [OPTIONS] OLD... --to NEW...")]
 #[command(after_help = "Examples:\n  keyward plan old.toml shop/keyward.toml\n  \
     keyward plan old/shop.toml old/jobs.toml --to shop.toml jobs.toml\n  \
-    git show main:keyward.toml > old.toml && \
-    keyward plan --format github --fail-on destroys old.toml keyward.toml")]
+    mkdir old && git archive main | tar -x -C old && \
+    keyward plan --format github --fail-on destroys old/keyward.toml keyward.toml")]
 pub(crate) struct Plan {
     /// The schema in force and the schema to come; with --to, all files in force
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
@@ -113,9 +113,10 @@ fn record(difference: &Difference) -> Value {
     let (pattern, effect) = (&difference.pattern, difference.effect.name());
     match &difference.kind {
         DifferenceKind::Added => json!({ "pattern": pattern, "change": "added", "effect": effect }),
-        DifferenceKind::Removed => {
-            json!({ "pattern": pattern, "change": "removed", "effect": effect })
-        }
+        DifferenceKind::Removed { refuses_writers } => json!({
+            "pattern": pattern, "change": "removed", "effect": effect,
+            "refuses_writers": refuses_writers,
+        }),
         DifferenceKind::Changed { about, before, after } => json!({
             "pattern": pattern, "change": "changed", "effect": effect,
             "about": about, "before": before, "after": after,

@@ -9,8 +9,8 @@ use keyward_backup::{CheckError, Contents, DataDirectory, Folder, check, expecte
 use serde_json::json;
 
 use super::backup::now_ms;
-use super::{Format, counted};
-use crate::Answer;
+use super::output::{Format, counted};
+use crate::answer::Answer;
 use crate::progress::ProgressLine;
 use crate::signals::stop_on_signals;
 use crate::terminal::Terminal;
@@ -21,7 +21,9 @@ use crate::terminal::Terminal;
 /// dump.rdb, which `keyward serve --dir DATADIR` and redis-server load. Of a directory
 /// the newest backup that is sound is taken. Any RDB file can be given too, of Redis 5 to
 /// 8 or Valkey 8 and 9; one with keys that Keyward does not serve is refused by their
-/// names. Exits with 1 if there is no sound backup, with 2 if it cannot be read or written.
+/// names. dump.rdb belongs to who runs this and has the mode 0644 less the umask: the user of
+/// the server has to be able to read and replace it (chown). Exits with 1 if there is no sound
+/// backup, with 2 if it cannot be read or written.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward restore /backups --to keyward-data\n  \
     keyward restore /backups/shop-20251204T153000Z.rdb.zst --to keyward-data --force")]
@@ -47,6 +49,10 @@ impl Restore {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         let stop = stop_on_signals()?;
         let candidates = self.candidates()?;
+        if candidates.is_empty() {
+            terminal.say(&format!("keyward: {} has no backup", self.from.display()))?;
+            return Ok(Answer::No);
+        }
         let place = || self.to.display().to_string();
         let target = DataDirectory::at(&self.to).with_context(place)?;
         let _locks = target.lock()?;
@@ -88,7 +94,7 @@ impl Restore {
         Ok(Answer::No)
     }
 
-    /// The backups that may be restored, the best first.
+    /// The backups that may be restored, the best first; none if the directory has none.
     fn candidates(&self) -> anyhow::Result<Vec<PathBuf>> {
         let shown = self.from.display();
         let facts = std::fs::metadata(&self.from).with_context(|| shown.to_string())?;
@@ -99,7 +105,6 @@ impl Restore {
         if let Some(name) = &self.name {
             backups = Folder::of_name(backups, name);
         }
-        ensure!(!backups.is_empty(), "{shown} has no backup");
         let names = Folder::names(&backups);
         if names.len() > 1 {
             let names: Vec<&str> = names.into_iter().collect();

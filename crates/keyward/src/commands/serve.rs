@@ -12,7 +12,7 @@ use keyward_schema::{Schema, conflicts};
 use keyward_server::settings::command_line::{Role, Roles};
 use keyward_server::{CommandError, Functions, ServeError, ServedSchema};
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 
@@ -87,7 +87,8 @@ impl Serve {
 impl Parts {
     /// Tells them apart. A file named *.toml is a schema wherever it stands, unless it is
     /// the first value of a setting (`--logfile x.toml`); so is a directory that is written
-    /// with a slash, or stands before all settings: one named `normal` may be a value.
+    /// with a slash, stands before all settings, or has a keyward.toml: another one named
+    /// `normal` may be a value.
     fn of(arguments: &[String]) -> anyhow::Result<Parts> {
         let mut parts = Parts::default();
         let mut roles = Roles::default();
@@ -96,7 +97,8 @@ impl Parts {
         while let Some(argument) = rest.next() {
             let path = Path::new(argument);
             let is_toml = path.extension() == Some(OsStr::new("toml"));
-            let may_be_directory = !has_names || argument.contains('/');
+            let has_schema = || path.join(schema_file::FILE_NAME).is_file();
+            let may_be_directory = !has_names || argument.contains('/') || has_schema();
             let role = roles.of(argument, rest.peek().map(|after| after.as_str()));
             has_names |= role == Role::Name;
             if role == Role::Name
@@ -156,9 +158,13 @@ fn move_to(served: &mut [ServedSchema], name: Option<&str>, db: usize) -> anyhow
             served.iter_mut().find(|served| &*served.schema.keyspace.name == name)
         }
     };
+    if let Some(found) = found {
+        found.db = db;
+        return Ok(());
+    }
     let name = name.unwrap_or_default();
-    found.with_context(|| format!("--db {name}={db}: there is no keyspace {name}"))?.db = db;
-    Ok(())
+    let there: Vec<&str> = served.iter().map(|served| &*served.schema.keyspace.name).collect();
+    bail!("--db {name}={db}: there is no keyspace {name} among {}", there.join(", "))
 }
 
 /// Holds the schemas against each other, in the databases they are to govern.
@@ -231,6 +237,16 @@ mod tests {
                 ..Parts::default()
             },
         );
+        // Directories with a schema: wherever they stand, but for the first value of a setting.
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(schema_file::FILE_NAME), "").unwrap();
+        let link = format!("parts-of-{}", std::process::id());
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        let found = Parts::of(&["--port", "7000", &link, "--dir", &link].map(str::to_owned));
+        std::fs::remove_file(&link).unwrap();
+        let found = found.unwrap();
+        assert_eq!(found.schemas, [std::path::PathBuf::from(&link)]);
+        assert_eq!(found.settings, ["--port", "7000", "--dir", &link].map(str::to_owned));
         // Directories: before all settings, or with a slash.
         check(
             &[

@@ -110,8 +110,7 @@ pub(super) fn tell(line: &str) {
 
 fn dial(address: &Address) -> io::Result<Box<dyn Link>> {
     let line = address.connect()?;
-    line.socket().set_nodelay(true)?;
-    line.socket().set_read_timeout(Some(PATIENCE))?;
-    line.socket().set_write_timeout(Some(PATIENCE))?;
+    line.send_at_once()?;
+    line.set_patience(PATIENCE, PATIENCE)?;
     Ok(Box::new(line))
 }

@@ -11,8 +11,8 @@ use keyward_sync::ddl::{self, Month};
 use keyward_sync::inspection::{self, Closeness};
 use keyward_sync::migration;
 
-use super::counted;
-use crate::Answer;
+use super::output::counted;
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 

@@ -3,11 +3,10 @@
 use clap::Args;
 use keyward_sync::following::Following;
 use keyward_sync::mending::Guard;
-use keyward_sync::store::dead_letters;
 
-use super::counted;
+use super::output::counted;
 use super::sides::{Needed, Opened, Sides, tell};
-use crate::Answer;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
 
 /// Store a server's changes in PostgreSQL, each exactly once
@@ -52,17 +51,6 @@ impl Sync {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         let both = self.sides.open(Needed::Sink, terminal)?;
         let Opened { schema, database, dial, greeting, runtime } = both;
-        if self.resend {
-            let resent = runtime.block_on(async {
-                let mut client = database.connect().await?;
-                dead_letters::resend(&mut client, &schema).await
-            })?;
-            terminal.say(&format!(
-                "{} sent again and stored, {} refused once more",
-                counted(resent.stored, "dead letter"),
-                resent.refused
-            ))?;
-        }
         let following = Following {
             schema,
             database,
@@ -72,6 +60,7 @@ impl Sync {
             guard: if self.accept { Guard::Down } else { Guard::Up },
             replicas: self.replicas,
             tell: Box::new(tell),
+            resends: self.resend,
             has_failed: false,
         };
         let totals = runtime.block_on(following.run())?;

@@ -9,8 +9,8 @@ use keyward_engine::WriteTrial;
 use keyward_schema::{ExampleValue, KeyId, MAX_FILE_BYTES, Source, by_shape, escape, try_cases};
 use serde_json::json;
 
-use super::{Format, counted};
-use crate::Answer;
+use super::output::{Format, counted};
+use crate::answer::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 

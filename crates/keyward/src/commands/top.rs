@@ -15,7 +15,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::backup::duration;
 use super::login::{Login, without_login};
-use crate::Answer;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
 
 /// How long a server may take to answer.
@@ -225,8 +225,7 @@ impl Server {
             } else {
                 let address = asked.login.address(&asked.address)?;
                 let line = address.connect()?;
-                line.socket().set_read_timeout(Some(PATIENCE))?;
-                line.socket().set_write_timeout(Some(PATIENCE))?;
+                line.set_patience(PATIENCE, PATIENCE)?;
                 (Box::new(line), asked.login.words(Some(&address))?)
             };
         let mut server = Server { connection, explained: None };

@@ -3,9 +3,9 @@
 use clap::Args;
 use keyward_sync::verification;
 
-use super::counted;
+use super::output::counted;
 use super::sides::{Needed, Sides};
-use crate::Answer;
+use crate::answer::Answer;
 use crate::terminal::Terminal;
 
 /// Compare a server's mirrored rows with those in PostgreSQL

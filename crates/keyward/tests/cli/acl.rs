@@ -48,6 +48,54 @@ fn what_is_allowed_is_a_pattern_of_the_schema() {
     assert!(told.starts_with("exit 2\n") && told.contains("no such pattern"), "{told}");
 }
 
+/// A schema of one pattern, with an owner.
+fn owned(name: &str, db: u8, owner: &str, pattern: &str) -> String {
+    format!(
+        "[keyspace]\nname = \"{name}\"\ndb = {db}\nowner = \"{owner}\"\n\n[key.\"{pattern}\"]\n\
+         type = \"string\"\nttl = \"none\"\n"
+    )
+}
+
+#[test]
+fn control_characters_of_patterns_are_in_the_rules() {
+    let kombu = owned("jobs", 0, "a", r"kombu:{q}\u0006\u0016{n:uint}");
+    let deleted = owned("jobs", 0, "a", r"del\u007f:{x}");
+    let folder = Folder::new(&[("kombu.toml", &kombu), ("deleted.toml", &deleted)]);
+    for (file, rules) in [
+        ("kombu.toml", ["~kombu:*\x06\x16*", "=kombu:{q}\x06\x16{n:uint}"]),
+        ("deleted.toml", ["~del\x7f:*", "=del\x7f:{x}"]),
+    ] {
+        for (exact, rule) in [None, Some("--exact")].into_iter().zip(rules) {
+            let arguments: Vec<&str> = ["acl"].into_iter().chain(exact).chain([file]).collect();
+            let output = folder.command(&arguments).output().expect("the binary runs");
+            let line = String::from_utf8(output.stdout).expect("text");
+            assert!(line.contains(&format!(" {rule} ")), "{line:?} lacks {rule:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_pattern_in_another_database_is_told_of_exact_rules_too() {
+    let one = owned("one", 0, "a", "user:{id:uint}");
+    let two = owned("two", 1, "b", "user:{id:uint}");
+    let folder = Folder::new(&[("one.toml", &one), ("two.toml", &two)]);
+    let told = folder.run(&["acl", "--exact", "one.toml", "two.toml"]);
+    assert!(told.starts_with("exit 1\n"), "{told}");
+    let admitted = "a: =user:{id:uint} also admits user:{id:uint} of two, as user:0";
+    assert!(told.contains(admitted), "{told}");
+    let told = folder.run(&["acl", "--exact", "--allow", "user:{id:uint}", "one.toml", "two.toml"]);
+    assert!(told.starts_with("exit 0\n") && !told.contains("also admits"), "{told}");
+}
+
+#[test]
+fn the_default_user_is_not_locked_out() {
+    let schema = owned("shop", 0, "default", "user:{id:uint}");
+    let folder = Folder::new(&[("shop.toml", &schema)]);
+    let told = folder.run(&["acl", "shop.toml"]);
+    assert!(told.starts_with("exit 0\n") && !told.contains("user default"), "{told}");
+    assert!(told.contains("default: keeps its rights"), "{told}");
+}
+
 /// What the program prints, as docs/users.md shows it.
 fn shown(folder: &Folder, command: &str) -> String {
     let arguments: Vec<&str> = command.split(' ').skip(1).collect();

@@ -44,15 +44,18 @@ fn library() -> Vec<(String, String)> {
     files
 }
 
-/// Whether `init --with` of these writes a schema in which nothing is found.
+/// Whether `init --with` of these writes a schema in which nothing is found. Where something is,
+/// it says so at once, with what is to be written.
 fn is_sound(folder: &Folder, names: &str) -> bool {
     let directory = names.replace(',', "-");
     let written = folder.run(&["init", "--with", names, &directory]);
     assert!(written.starts_with("exit 0\n"), "{written}");
+    let needs = written.contains(" could claim the same keys: include ");
     let file = format!("{directory}/keyward.toml");
     let checked = folder.run(&["check", "--deny-warnings", &file]);
     let is_sound = checked.starts_with("exit 0\n");
     assert!(is_sound || checked.contains("error[KW0107]"), "{checked}");
+    assert_eq!(needs, !is_sound, "{written}");
     is_sound
 }
 
@@ -82,6 +85,16 @@ fn programs_share_a_database_but_for_those_that_need_values() {
         }
     }
     assert_eq!(unsound, NEED_VALUES);
+}
+
+#[test]
+fn init_says_which_values_programs_need_to_share_a_database() {
+    let folder = Folder::new(&[]);
+    let written = folder.run(&["init", "--with", "sidekiq,huey,bullmq", "shop"]);
+    let line = "sidekiq and bullmq, huey could claim the same keys: include sidekiq as { file = \
+                \"library/sidekiq.toml\", with = { host = \"worker-{number:uint}\" } }, with what \
+                it really has\n";
+    assert!(written.contains(line), "{written}");
 }
 
 #[test]

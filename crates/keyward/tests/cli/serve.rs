@@ -35,6 +35,32 @@ fn files_are_included_by_the_command_line_too() {
 }
 
 #[test]
+fn a_missing_include_is_told_with_the_line_that_names_it() {
+    let files = [("one.conf", "port 0\n\ninclude two.conf\n"), ("two.conf", "include none.conf\n")];
+    let missing = "two.conf:1: include none.conf: No such file or directory (os error 2)";
+    refused(&Folder::new(&files), &["./one.conf"], missing);
+}
+
+#[test]
+fn a_setting_that_must_be_empty_says_so() {
+    let folder = Folder::new(&[("a.conf", "tls-key-file-pass x\n")]);
+    let transcript = folder.run(&["serve", "./a.conf", "--port", "0"]);
+    assert!(transcript.contains("argument must be empty"), "{transcript}");
+    assert!(!transcript.contains("one of the following"), "{transcript}");
+}
+
+#[test]
+fn a_database_for_a_keyspace_that_is_not_there_names_those_that_are() {
+    let schema = |name: &str| {
+        format!("[keyspace]\nname = \"{name}\"\n[key.\"{name}\"]\ntype = \"set\"\nttl = \"none\"\n")
+    };
+    let (shop, jobs) = (schema("shop"), schema("jobs"));
+    let folder = Folder::new(&[("shop.toml", shop.as_str()), ("jobs.toml", jobs.as_str())]);
+    let said = "--db celery=1: there is no keyspace celery among shop, jobs";
+    refused(&folder, &["shop.toml", "jobs.toml", "--db", "celery=1"], said);
+}
+
+#[test]
 fn a_directory_without_a_schema_is_no_schema() {
     let folder = Folder::new(&[("shop/schema.toml", ""), ("data/file", "")]);
     let said = |directory: &str| format!("{directory}: there is no keyward.toml in this directory");

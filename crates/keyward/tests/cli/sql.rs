@@ -72,11 +72,30 @@ fn tables_are_written_migrated_and_compared() {
     );
     postgres.query("ALTER TABLE users DROP COLUMN status; DROP TABLE usage");
     let told = folder.run(&["sql", "--check", &url, "--apply", "old.toml", "new.toml"]);
-    assert_eq!(told, "exit 0\n--- stderr\n7 statements applied\n");
+    assert_eq!(told, "exit 0\n--- stderr\n6 statements applied\n");
     check(&["new.toml"], "exit 0\n");
     assert_eq!(postgres.query("SELECT id, name, balance, status FROM users"), "7|ann|5|");
     let partitions = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'usage'::regclass";
     assert_eq!(postgres.query(partitions), "3");
+}
+
+#[test]
+fn a_migration_can_be_run_back_and_forth() {
+    let postgres = Postgres::start();
+    let folder = Folder::new(&[("old.toml", OLD), ("new.toml", NEW)]);
+    let url = postgres.url();
+    let apply = |files: &[&str]| {
+        let told = folder.run(&[&["sql", "--check", &url, "--apply"], files].concat());
+        assert!(told.starts_with("exit 0\n"), "{told}");
+    };
+    apply(&["old.toml"]);
+    postgres.query("INSERT INTO users VALUES (7, 'ann', 5)");
+    apply(&["old.toml", "new.toml"]);
+    postgres.query("UPDATE users SET status = (SELECT 'active')");
+    apply(&["new.toml", "old.toml"]);
+    assert_eq!(postgres.query("SELECT id, name, balance FROM users"), "7|ann|5");
+    apply(&["old.toml", "new.toml"]);
+    assert_eq!(postgres.query("SELECT id, name, balance, status FROM users"), "7|ann|5|active");
 }
 
 #[test]

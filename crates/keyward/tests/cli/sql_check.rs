@@ -92,7 +92,6 @@ fn checks_indexes_and_what_must_not_lack_are_told_and_added() {
     let elsewhere = "DROP INDEX tx_pushed_at_idx; CREATE INDEX tx_pushed_at_idx ON tx (entry)";
     let told = "tx: there is no index on (pushed_at); tx_pushed_at_idx is on (entry)\n";
     shop.check(elsewhere, told, one);
-    shop.check("DROP INDEX usage_month_idx", "usage: there is no index on (month)\n", one);
     let lax = "ALTER TABLE users ALTER COLUMN name DROP NOT NULL";
     shop.check(lax, "users: name lacks NOT NULL\n", one);
     let strict = "ALTER TABLE users ALTER COLUMN age SET DEFAULT 0, ALTER COLUMN age SET NOT NULL";

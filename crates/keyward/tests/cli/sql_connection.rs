@@ -153,3 +153,17 @@ fn a_certificate_that_is_its_own_authority_is_believed_as_libpq_believes_it() {
         assert_eq!(ask(&folder, &named, &[]).0, Some(1));
     }
 }
+
+#[test]
+fn a_setting_that_is_not_known_is_named() {
+    let folder = Folder::new(&[("keyward.toml", SCHEMA)]);
+    for address in ["postgres://ann:se-cret@h/d?sslkey=x", "host=h password=se-cret sslkey = x"] {
+        let (code, told) = ask(&folder, address, &[]);
+        let expected =
+            "the address of the database has the setting sslkey, which is not known here";
+        assert!(code == Some(2) && told.contains(expected), "{told}");
+        assert!(!told.contains("se-cret"), "{told}");
+    }
+    let (_, told) = ask(&folder, "host=h port=many", &[]);
+    assert!(told.contains("cannot be read"), "{told}");
+}

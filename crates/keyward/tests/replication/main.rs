@@ -15,6 +15,7 @@ mod rounds;
 mod schemas;
 mod scripted;
 mod sentinel;
+mod untold;
 mod valkey;
 
 use keyward_resp::Frame;

@@ -185,3 +185,21 @@ fn an_offset_that_is_none_is_told() {
     assert_eq!(primary.call("PSYNC replicationid offset_str"), Frame::Error(refusal));
     assert!(primary.log().contains("asks for synchronization but with a wrong offset"));
 }
+
+#[test]
+fn lines_of_the_log_tell_the_role() {
+    let primary = Node::keyward(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.wait_for(&replica);
+    let role = |node: &Node, text: &str| {
+        let log = node.log();
+        let line = log.lines().find(|line| line.contains(text));
+        let line = line.unwrap_or_else(|| panic!("{text}: {log}"));
+        let (_, rest) = line.split_once(':').expect("a process");
+        rest.split(' ').next().expect("a role").to_owned()
+    };
+    assert_eq!(role(&primary, "Ready to accept connections"), "M");
+    assert_eq!(role(&replica, "Connecting to MASTER"), "S");
+    replica.lead();
+    assert_eq!(role(&replica, "MASTER MODE enabled"), "M");
+}

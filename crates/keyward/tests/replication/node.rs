@@ -124,8 +124,18 @@ impl Node {
         node
     }
 
-    /// Starts it once more, in its directory.
+    /// Starts it once more, in its directory, and waits until it serves.
     pub(crate) fn start_again(&mut self) {
+        self.try_start();
+        wait_for(|| match self.connect().and_then(|mut client| client.call(["PING"]).ok()) {
+            Some(Frame::Error(text)) => Err(String::from_utf8_lossy(&text).into_owned()),
+            Some(_) => Ok(()),
+            None => Err(format!("no answer; its log:\n{}", self.log())),
+        });
+    }
+
+    /// Starts it once more, in its directory.
+    pub(crate) fn try_start(&mut self) {
         let log = std::fs::File::options();
         let log = log.clone().create(true).append(true).open(self.log_path()).expect("a log");
         let child = Command::new(&self.program)
@@ -139,11 +149,6 @@ impl Node {
             .spawn()
             .expect("it starts");
         self.child = Some(child);
-        wait_for(|| match self.connect().and_then(|mut client| client.call(["PING"]).ok()) {
-            Some(Frame::Error(text)) => Err(String::from_utf8_lossy(&text).into_owned()),
-            Some(_) => Ok(()),
-            None => Err(format!("no answer; its log:\n{}", self.log())),
-        });
     }
 
     fn connect(&self) -> Option<Client> {

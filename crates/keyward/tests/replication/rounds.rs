@@ -1,8 +1,9 @@
 //! Rounds of real faults under load: kill -9, SIGSTOP, links that are cut, down or stalled, with
 //! Keyward on one side and redis-server 7.0, Valkey 9.1 or Keyward on the other, in both roles.
 //!
-//! redis-benchmark and a client that remembers write to the primary, which its replica reaches
-//! by a proxy. After each round both sides must have the same DEBUG DIGEST and the same
+//! redis-benchmark, a client that remembers and one that makes and ends leaders with more companions
+//! than go at once write to the primary, which its replica reaches by a proxy. A Keyward has a schema
+//! and an append-only file. After each round both sides must have the same DEBUG DIGEST and the same
 //! PEXPIRETIME of every key, and the primary whatever WAIT confirmed, also after it was killed and
 //! its replica promoted.
 //!
@@ -11,6 +12,7 @@
 //! that `KEYWARD_REPLICATION_RESULTS` names, or to `target/replication-rounds.tsv`.
 
 use crate::node::Node;
+use crate::schemas::{COMPANIONS, SchemaFile};
 use crate::write_all_kinds;
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Proxy, Random, wait_for};
@@ -20,8 +22,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -35,6 +37,11 @@ const LONG_FAULT: Duration = Duration::from_secs(5);
 /// Of the servers, so that what is silent is noticed.
 const TIMEOUTS: [&str; 2] = ["--repl-timeout", "3"];
 
+/// The schema that every Keyward has.
+static SCHEMA: OnceLock<SchemaFile> = OnceLock::new();
+/// Companions of a leader: more than go at once.
+const COMPANION_COUNT: usize = 100;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Keyward,
@@ -45,7 +52,13 @@ enum Kind {
 impl Kind {
     fn start(self) -> Node {
         match self {
-            Kind::Keyward => Node::keyward(&[&TIMEOUTS[..], &["--save", ""]].concat()),
+            Kind::Keyward => {
+                let schema = SCHEMA.get_or_init(|| {
+                    let text = COMPANIONS.replace("[keyspace]", "[keyspace]\nunknown = \"allow\"");
+                    SchemaFile::new(&text)
+                });
+                schema.serve(&[&TIMEOUTS[..], &["--save", "", "--appendonly", "yes"]].concat())
+            }
             Kind::Redis => Node::redis(&TIMEOUTS),
             Kind::Valkey => Node::valkey(&TIMEOUTS),
         }
@@ -56,6 +69,8 @@ impl Kind {
 enum Fault {
     Nothing,
     KillReplica,
+    /// The replica ends as it should, and starts from its file.
+    RestartReplica,
     /// The replica is promoted, and the former primary follows it.
     KillPrimary,
     StopReplica,
@@ -69,8 +84,9 @@ enum Fault {
     SwitchRoles,
 }
 
-const FAULTS: [Fault; 10] = [
+const FAULTS: [Fault; 11] = [
     Fault::CutLink,
+    Fault::RestartReplica,
     Fault::KillPrimary,
     Fault::StopReplica,
     Fault::KillReplica,
@@ -87,6 +103,7 @@ pub(crate) struct Load {
     is_over: Arc<AtomicBool>,
     checking: Option<JoinHandle<BTreeSet<u64>>>,
     kinds: Option<JoinHandle<()>>,
+    ends: Option<JoinHandle<()>>,
     benchmark: Child,
 }
 
@@ -117,6 +134,14 @@ impl Load {
                 round = (round + 1) % 200;
             }
         });
+        let (until, mut client) = (Arc::clone(&is_over), primary.client());
+        let ends = std::thread::spawn(move || {
+            let mut number = 0;
+            while !until.load(Ordering::Relaxed) && end_leader(&mut client, number % 8) {
+                number += 1;
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
         let port = primary.port.to_string();
         let benchmark = Command::new("redis-benchmark")
             .args(["-p", &port, "-q", "-n", "1000000", "-c", "4", "-P", "4", "-r", "500"])
@@ -126,7 +151,8 @@ impl Load {
             .stderr(Stdio::null())
             .spawn()
             .expect("redis-benchmark runs");
-        Load { is_over, checking: Some(checking), kinds: Some(kinds), benchmark }
+        let (checking, kinds, ends) = (Some(checking), Some(kinds), Some(ends));
+        Load { is_over, checking, kinds, ends, benchmark }
     }
 
     /// Nobody writes any more; the writes that were confirmed.
@@ -134,6 +160,7 @@ impl Load {
         self.is_over.store(true, Ordering::Relaxed);
         self.stop_benchmark();
         self.kinds.take().expect("it runs").join().expect("it does not panic");
+        self.ends.take().expect("it runs").join().expect("it does not panic");
         self.checking.take().expect("it runs").join().expect("it does not panic")
     }
 
@@ -168,6 +195,20 @@ fn write_checked(client: &mut Client, number: u64, confirmed: &mut BTreeSet<u64>
         }
     }
     true
+}
+
+/// Ends a leader of before, in one of several ways, and makes it anew; whether the server is there.
+fn end_leader(client: &mut Client, number: usize) -> bool {
+    let leader = format!("coupon:{number}");
+    let end = match number % 3 {
+        0 => client.call(["DEL", &leader]),
+        1 => client.call(["PEXPIRE", &leader, "10"]),
+        _ => client.call(["EVAL", "return redis.call('UNLINK', KEYS[1])", "1", &leader]),
+    };
+    let made = client.call(["SET", &leader, "x"]);
+    let text = "for i = 1, ARGV[1] do redis.call('SET', KEYS[1] .. ':used_by:' .. i, '1') end";
+    let companions = client.call(["EVAL", text, "1", &leader, &COMPANION_COUNT.to_string()]);
+    end.is_ok() && made.is_ok() && companions.is_ok()
 }
 
 /// Two servers and the link between them.
@@ -226,6 +267,11 @@ impl Pair {
             Fault::StopPrimary => stop_for(&self.primary, lasts),
             Fault::KillReplica => {
                 self.replica.kill();
+                self.replica.start_again();
+                self.replica.follow_at(self.link.port());
+            }
+            Fault::RestartReplica => {
+                self.replica.end();
                 self.replica.start_again();
                 self.replica.follow_at(self.link.port());
             }

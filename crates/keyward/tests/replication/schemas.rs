@@ -8,24 +8,29 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A schema in a file.
-struct SchemaFile {
+pub(crate) struct SchemaFile {
     path: PathBuf,
     _directory: TempDir,
 }
 
 impl SchemaFile {
-    fn new(text: &str) -> SchemaFile {
+    pub(crate) fn new(text: &str) -> SchemaFile {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("keyward.toml");
         std::fs::write(&path, text).expect("a schema");
         SchemaFile { path, _directory: directory }
     }
 
-    fn serve(&self, options: &[&str]) -> Node {
+    /// Gives the file another text.
+    pub(crate) fn write(&self, text: &str) {
+        std::fs::write(&self.path, text).expect("a schema");
+    }
+
+    pub(crate) fn serve(&self, options: &[&str]) -> Node {
         Node::keyward_with(&[self.path.to_str().expect("UTF-8")], options)
     }
 
-    fn serve_replica(&self, primary: &Node) -> Node {
+    pub(crate) fn serve_replica(&self, primary: &Node) -> Node {
         let port = primary.port.to_string();
         self.serve(&["--replicaof", "127.0.0.1", &port])
     }
@@ -44,7 +49,7 @@ fn write_users(client: &mut Client, ids: std::ops::Range<usize>) {
     }
 }
 
-fn error_of(node: &Node, command: &str) -> String {
+pub(crate) fn error_of(node: &Node, command: &str) -> String {
     match node.call(command) {
         Frame::Error(text) => String::from_utf8_lossy(&text).into_owned(),
         other => panic!("{command}: {other:?}"),
@@ -249,7 +254,7 @@ fn a_promotion_begins_a_history_of_the_changefeed() {
 }
 
 /// A leader with more companions than go at once.
-const COMPANIONS: &str = r#"
+pub(crate) const COMPANIONS: &str = r#"
 [keyspace]
 name = "shop"
 
@@ -312,7 +317,107 @@ fn companions_that_went_in_steps_stay_gone_when_a_replica_starts_again() {
     assert_eq!(replicas[1].syncs()[0], "0");
 }
 
-fn mode_of(node: &Node) -> String {
+/// Large ends of the other kinds: what a mirrored set loses, and deadlines of companions.
+#[test]
+fn members_and_deadlines_that_went_in_steps_are_so_when_a_replica_starts_again() {
+    let file = SchemaFile::new(&MIRRORS.replace("mirrors", "shop"));
+    let text = COMPANIONS.split_once("\n\n").expect("a keyspace").1;
+    file.write(&format!("{}\n{text}", MIRRORS.replace("mirrors", "shop")));
+    let primary = file.serve(&[]);
+    let port = primary.port.to_string();
+    let logged = ["--appendonly", "yes", "--save", ""];
+    let follows = ["--replicaof", "127.0.0.1", &port];
+    let with_file = file.serve(&[&follows[..], &logged].concat());
+    let mut replicas = [with_file, Node::keyward_of(&primary, &logged)];
+    replicas.iter().for_each(|replica| primary.wait_for(replica));
+    let mut client = primary.client();
+    let members: Vec<String> = (0..300).map(|id| id.to_string()).collect();
+    let members = members.join(" ");
+    for fans in ["fans:1", "fans:2", "fans:3"] {
+        assert_eq!(call(&mut client, &format!("SADD {fans} {members}")), Frame::Integer(300));
+    }
+    call(&mut client, "SET coupon:a x");
+    for user in 0..300 {
+        call(&mut client, &format!("SET coupon:a:used_by:{user} 1"));
+    }
+    for command in ["DEL fans:1", "SPOP fans:2 250", "UNLINK fans:3", "EXPIRE coupon:a 5000"] {
+        let reply = call(&mut client, command);
+        assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+    }
+    wait_until(|| call(&mut client, "EXISTS fans:3") == Frame::Integer(0));
+    for replica in &mut replicas {
+        // Amid the steps, or after them.
+        replica.end();
+        replica.start_again();
+        primary.assert_equals(replica);
+        replica.end();
+        replica.start_again();
+    }
+    for replica in &replicas {
+        primary.assert_equals(replica);
+        let left = replica.call("TTL coupon:a:used_by:299");
+        assert!(matches!(left, Frame::Integer(4000..=5000)), "{left:?}");
+    }
+    assert_eq!(primary.syncs()[0], "2", "nobody got everything again");
+}
+
+/// Lifetimes that reads renew, with companions.
+const RENEWED: &str = r#"
+[keyspace]
+name = "shop"
+
+[key."session:{id:uint}"]
+type   = "hash"
+ttl    = { after = "320s", renew = "access" }
+fields = { user_id = "uint" }
+
+[key."session:{id:uint}:cart"]
+type = "list"
+ttl  = { with = "session:{id}" }
+"#;
+
+#[test]
+fn a_primary_that_begins_to_follow_has_the_ends_that_others_have() {
+    for (number, reads) in [(0, 0), (1, 1), (2, 5), (3, 5)] {
+        let mut primary = SchemaFile::new(RENEWED).serve(&[]);
+        let mut other = match number % 2 {
+            0 => Node::redis(&[]),
+            _ => Node::keyward(&[]),
+        };
+        other.follow(&primary);
+        let mut client = primary.client();
+        for id in 0..20 {
+            call(&mut client, &format!("HSET session:{id} user_id 1"));
+            call(&mut client, &format!("RPUSH session:{id}:cart a"));
+        }
+        for _ in 0..reads {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            (0..15).for_each(|id| drop(call(&mut client, &format!("HGET session:{id} user_id"))));
+        }
+        primary.wait_for(&other);
+        for _ in 0..2 {
+            let to = format!("FAILOVER TO 127.0.0.1 {}", other.port);
+            assert_eq!(primary.call(&to), Frame::Simple(b"OK".to_vec()));
+            wait_until(|| other.info("role") == "master" && primary.info("role") == "slave");
+            std::mem::swap(&mut primary, &mut other);
+            primary.assert_equals(&other);
+        }
+    }
+}
+
+#[test]
+fn the_mode_comes_with_the_data_to_one_that_has_the_file() {
+    let file = SchemaFile::new(SCHEMA);
+    let primary = file.serve(&[]);
+    assert_eq!(primary.call("KEYWARD MODE warn"), Frame::Simple(b"OK".to_vec()));
+    let replica = file.serve_replica(&primary);
+    primary.wait_for(&replica);
+    assert_eq!(mode_of(&replica), "warn");
+    replica.lead();
+    assert_eq!(replica.call("HSET user:1 nonsense 1"), Frame::Integer(1));
+}
+
+pub(crate) fn mode_of(node: &Node) -> String {
     String::from_utf8_lossy(node.call("KEYWARD MODE").as_bytes().expect("a text")).into_owned()
 }
 

@@ -86,6 +86,28 @@ impl Sentinel {
     }
 }
 
+impl Sentinel {
+    /// The priority that it knows of a replica.
+    fn priority(&self, port: u16) -> u32 {
+        let mut client = self.client().expect("it listens");
+        let Frame::Array(replicas) = call(&mut client, "SENTINEL REPLICAS set") else { return 0 };
+        let facts = replicas.iter().filter_map(|replica| replica.as_elements()).map(|words| {
+            let text = |word: &Frame| {
+                String::from_utf8_lossy(word.as_bytes().unwrap_or_default()).into_owned()
+            };
+            words.iter().map(text).collect::<Vec<String>>()
+        });
+        let value = |facts: &[String], name: &str| -> Option<String> {
+            let at = facts.iter().position(|word| word == name)?;
+            facts.get(at + 1).cloned()
+        };
+        let port = port.to_string();
+        let mut found = facts.filter(|facts| value(facts, "port").as_ref() == Some(&port));
+        let priority = found.next().and_then(|facts| value(&facts, "slave-priority"));
+        priority.and_then(|text| text.parse().ok()).unwrap_or(u32::MAX)
+    }
+}
+
 impl Drop for Sentinel {
     fn drop(&mut self) {
         // Both fail only if the process is gone already.
@@ -107,16 +129,31 @@ fn fails_over(mut nodes: Vec<Node>) {
     for node in &nodes[1..] {
         nodes[0].wait_for(node);
     }
-    for _ in 0..2 {
+    for is_back in [false, true] {
+        // Whoever led at first leads again: both kinds take over from each other.
+        let priorities =
+            nodes.iter().enumerate().map(|(at, _)| if is_back && at > 0 { 0 } else { 100 });
+        let priorities: Vec<u32> = priorities.collect();
+        for (node, priority) in nodes.iter().zip(&priorities) {
+            node.call(&format!("CONFIG SET replica-priority {priority}"));
+        }
         let first = sentinel.primary();
         let killed = nodes.iter().position(|node| node.port == first).expect("one of them");
+        sentinel.until("the priorities", || {
+            let known = nodes.iter().zip(&priorities).filter(|(node, _)| node.port != first);
+            known.clone().all(|(node, priority)| sentinel.priority(node.port) == *priority)
+        });
+        let load = Load::on(&nodes[killed], 0);
+        std::thread::sleep(Duration::from_millis(300));
         nodes[killed].kill();
+        load.end();
         sentinel.until("the failover", || {
             let port = sentinel.primary();
             let leads = |node: &Node| node.port == port && node.info("role") == "master";
             port != first && nodes.iter().enumerate().any(|(at, it)| at != killed && leads(it))
         });
         let second = sentinel.primary();
+        assert!(!is_back || second == nodes[0].port, "it had no other choice: {}", sentinel.log());
         let primary = nodes.iter().find(|node| node.port == second).expect("one of them");
         let mut client = primary.client();
         (10..20).for_each(|round| write_all_kinds(&mut client, round));

@@ -112,6 +112,70 @@ fn commands_that_only_valkey_has_are_named_and_close_the_link_or_are_left_out() 
 }
 
 #[test]
+fn waitaof_does_not_count_a_replica_whose_first_append_only_file_is_still_written() {
+    let logged = ["--appendonly", "yes", "--save", ""];
+    let primary = Node::keyward(&logged);
+    // What nobody follows is at no place of a stream.
+    let plain = Node::keyward_of(&primary, &[]);
+    primary.wait_for(&plain);
+    let mut client = primary.client();
+    (0..20).for_each(|number| drop(call(&mut client, &format!("SET key:{number} 1"))));
+    let slow = [&logged[..], &["--rdb-key-save-delay", "250000"]].concat();
+    let replica = Node::keyward_of(&primary, &slow);
+    primary.wait_for(&replica);
+    // What came with everything, and by the stream.
+    let counted = call(&mut client, "WAITAOF 0 1 1500");
+    assert_eq!(counted.as_elements().expect("counts")[1], Frame::Integer(0));
+    call(&mut client, "SET last 1");
+    let counted = call(&mut client, "WAITAOF 0 1 1500");
+    assert_eq!(replica.info("aof_rewrite_in_progress"), "1");
+    assert_eq!(counted.as_elements().expect("counts")[1], Frame::Integer(0));
+    replica.call("CONFIG SET rdb-key-save-delay 0");
+    let counted = call(&mut client, "WAITAOF 0 1 20000");
+    assert_eq!(counted.as_elements().expect("counts")[1], Frame::Integer(1));
+    assert_eq!(replica.info("aof_rewrite_in_progress"), "0");
+}
+
+#[test]
+fn waitaof_counts_replicas_whose_append_only_file_is_synced() {
+    let logged = ["--appendonly", "yes"];
+    for primary in [Node::keyward(&logged), Node::valkey(&logged)] {
+        // Without the file it never counts.
+        let plain = Node::keyward_of(&primary, &[]);
+        primary.wait_for(&plain);
+        let mut client = primary.client();
+        let count = |client: &mut keyward_testkit::Client, words: &str| {
+            let reply = call(client, words);
+            let Frame::Array(counts) = &reply else { panic!("{reply:?}") };
+            counts.clone()
+        };
+        call(&mut client, "SET before 1");
+        assert_eq!(count(&mut client, "WAITAOF 0 1 1500")[1], Frame::Integer(0));
+        for policy in ["always", "everysec"] {
+            let options = [&logged[..], &["--appendfsync", policy, "--save", ""]].concat();
+            let mut replica = Node::keyward_of(&primary, &options);
+            primary.wait_for(&replica);
+            for number in 0..3 {
+                call(&mut client, &format!("SET {policy}:{number} 1"));
+                let counts = count(&mut client, "WAITAOF 1 1 10000");
+                assert_eq!(counts, [Frame::Integer(1), Frame::Integer(1)], "{policy}");
+            }
+            // What was counted is in the file.
+            replica.kill();
+            let file = replica.directory.path().join("appendonlydir");
+            let files = std::fs::read_dir(file).expect("files").map(|file| {
+                String::from_utf8_lossy(
+                    &std::fs::read(file.expect("a file").path()).expect("bytes"),
+                )
+                .into_owned()
+            });
+            let text = files.collect::<String>();
+            assert!(text.contains(&format!("{policy}:2")), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_valkey_that_has_fields_with_lifetimes_sends_no_snapshot_until_they_are_gone() {
     let valkey = Node::valkey(&[]);
     valkey.call("SET plain 1");
@@ -120,7 +184,6 @@ fn a_valkey_that_has_fields_with_lifetimes_sends_no_snapshot_until_they_are_gone
     replica.lead();
     valkey.call("HSETEX expiring EX 1000 FIELDS 1 f v");
     valkey.call("SET plain 2");
-    replica.call("CONFIG SET repl-skip-unsupported yes");
     replica.call("SET own 1");
     replica.follow(&valkey);
     // It does not put such rows into a snapshot for a server of version 7.
@@ -130,4 +193,28 @@ fn a_valkey_that_has_fields_with_lifetimes_sends_no_snapshot_until_they_are_gone
     valkey.call("DEL expiring");
     valkey.assert_equals(&replica);
     assert_eq!(replica.call("GET plain"), Frame::Bulk(b"2".to_vec()));
+}
+
+#[test]
+fn fields_with_lifetimes_are_left_out_of_a_snapshot_named_and_counted() {
+    let valkey = Node::valkey(&[]);
+    valkey.call("SET plain 1");
+    valkey.call("HSET hash f v");
+    valkey.call("HSETEX expiring EX 1000 FIELDS 1 f v");
+    let replica = Node::keyward_of(&valkey, &["--repl-skip-unsupported", "yes"]);
+    let chained = Node::keyward_of(&replica, &[]);
+    valkey.wait_for(&replica);
+    let log = replica.log();
+    assert!(
+        log.contains("Left out of the primary's snapshot: \"expiring\" of database 0"),
+        "{log}"
+    );
+    assert_eq!(replica.info("master_commands_skipped"), "1");
+    assert_eq!(replica.call("DBSIZE"), Frame::Integer(2));
+    valkey.call("SET more 1");
+    wait_until(|| replica.call("EXISTS plain hash more") == Frame::Integer(3));
+    // It has other rows than its primary at the same place: its history is another.
+    replica.wait_for(&chained);
+    replica.lead();
+    wait_until(|| replica.syncs()[0] == "2");
 }

@@ -158,6 +158,9 @@ fn a_text_that_means_the_same_is_the_same_schema() {
         warned.replace("type = \"hash\"", "doc = \"Who buys.\"\nowner = \"us\"\ntype = 'hash'"),
         warned
             .replace("mode = \"warn\"", "mode = \"warn\" # yet\ndoc = \"A shop.\"\nowner = \"us\""),
+        warned.replace("mode = \"warn\"", "db = 0\npersist = \"aof\"\nmode = \"warn\""),
+        warned.replace("type = \"hash\"", "expect = \"10k\"\ngroup = \"users\"\ntype = \"hash\""),
+        warned.replace("\"1d\"", "\"24h\""),
         warned.clone(),
     ] {
         let server = place.start(&text);

@@ -14,7 +14,7 @@ use std::time::Duration;
 const ANEW: &str = "it is written anew before anybody is served";
 const ARRIVED: &str = "Database 0: the append-only file has its rows now";
 /// Twenty rows take most of a second.
-const SLOWLY: [&str; 2] = ["--rdb-key-save-delay", "40000"];
+pub(super) const SLOWLY: [&str; 2] = ["--rdb-key-save-delay", "40000"];
 
 fn saved() -> String {
     orders("persist = \"rdb\"", "ttl = \"none\"")
@@ -28,16 +28,16 @@ fn elsewhere() -> String {
     NOTES.replace("name = ", "db = 3\nname = ")
 }
 
-fn count(server: &Server) -> Frame {
+pub(super) fn count(server: &Server) -> Frame {
     call(&mut server.client(), "DBSIZE")
 }
 
-fn say(server: &Server, command: &str) {
+pub(super) fn say(server: &Server, command: &str) {
     let reply = call(&mut server.client(), command);
     assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
 }
 
-fn apply(server: &Server, schema: &str) {
+pub(super) fn apply(server: &Server, schema: &str) {
     let mut client = server.client();
     let told = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a plan");
     let told = told.as_elements().unwrap_or_else(|| panic!("{told:?}"));
@@ -287,7 +287,7 @@ fn a_snapshot_of_another_server_beside_the_log_is_planned() {
     assert!(refused.contains("remembers no schema, while the file remembers shop"), "{refused}");
     let accept = accepted(&refused);
     let server = place.serve(&[&rows_of_an_hour], &["--accept", &accept]);
-    assert!(log(&server).contains("1 rows dated"), "{}", log(&server));
+    assert!(log(&server).contains("1 row dated"), "{}", log(&server));
     wait_until(|| log(&server).contains("Background saving terminated with success"));
     drop(server);
     let server = place.start(&rows_of_an_hour);

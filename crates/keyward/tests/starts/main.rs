@@ -5,9 +5,12 @@ mod beside;
 mod by_hand;
 mod completed;
 mod cover;
+mod elsewhere;
+mod flushed;
 mod leaving;
 mod one_table;
 mod several;
+mod since_snapshot;
 mod told;
 
 use keyward_resp::Frame;
@@ -113,6 +116,13 @@ impl Place {
 
     /// The same of one with further options.
     fn refusal_by(&self, schemas: &[&str], options: &[&str]) -> String {
+        let (code, told) = self.ending(schemas, options);
+        assert_eq!(code, Some(1), "{told}");
+        told
+    }
+
+    /// How a server ends that does not start, and what it says.
+    fn ending(&self, schemas: &[&str], options: &[&str]) -> (Option<i32>, String) {
         let names = (0..schemas.len()).map(|at| format!("s{at}.toml"));
         let files = names.zip(schemas).map(|(name, text)| self.file(&name, text));
         let named = std::env::var_os("KEYWARD_PROGRAM");
@@ -132,8 +142,7 @@ impl Place {
         child.kill().expect("it ends");
         let output = child.wait_with_output().expect("what it says");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(status.and_then(|status| status.code()), Some(1), "{told}");
-        told
+        (status.and_then(|status| status.code()), told)
     }
 
     /// Ends a server: with the log it is killed, and with snapshots it saves.
@@ -530,6 +539,7 @@ fn a_start_without_the_schemas_that_the_files_remember_says_so() {
         let server = place.serve(&[], &[]);
         let told = log(&server);
         assert!(told.contains("remember notes (database 0), and no schema is served"), "{told}");
+        assert_eq!(told.matches("is served: ").count(), 1, "it is told once: {told}");
         assert_eq!(text(&call(&mut server.client(), "GET note:1")), "x");
         place.end(server);
     }
@@ -617,7 +627,7 @@ fn the_end_of_observing_is_told_by_pattern() {
     let refused = client.call(["KEYWARD", "MODE", "enforce"]).expect("a reply");
     let Frame::Error(refused) = refused else { panic!("{refused:?}") };
     let refused = String::from_utf8_lossy(&refused).into_owned();
-    assert!(refused.contains("would change rows: note:{id:uint}: 1 rows dated;"), "{refused}");
+    assert!(refused.contains("would change rows: note:{id:uint}: 1 row dated;"), "{refused}");
 }
 
 /// Rows of a pattern, unlike each other: what many rows hold is stored once.

@@ -1,6 +1,6 @@
 //! Plans of one of several keyspaces of a database: whose patterns are told.
 
-use super::{NOTES, Place, text};
+use super::{NOTES, Place, log, text};
 use keyward_resp::Frame;
 use keyward_testkit::call;
 
@@ -59,4 +59,28 @@ members = { of = "job:{id}", when = "state = on" }
     let plan = text(&told.as_elements().expect("a map")[1]);
     let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &plan, "DESTROY", "1"]);
     assert_eq!(told_of(&applied.expect("a reply"), 3), expected);
+}
+
+/// A start told of them only where the schema of their own file had changed.
+#[test]
+fn rows_that_live_too_long_are_told_where_another_file_joins_or_leaves() {
+    let lives = |days: &str| NOTES.replace("\"none\"", &format!("\"{days}\""));
+    let other = NOTES.replace("notes", "jobs").replace("note:", "job:");
+    let line = "Database 0: 1 row lives longer than it may; it is kept.";
+    for place in Place::both() {
+        let server = place.start(&lives("90d"));
+        call(&mut server.client(), "SET note:1 x");
+        place.end(server);
+        for schemas in [
+            &[lives("60d")][..],
+            &[lives("60d"), other.clone()],
+            &[lives("60d"), other.clone()],
+            &[lives("60d")],
+        ] {
+            let schemas: Vec<&str> = schemas.iter().map(String::as_str).collect();
+            let server = place.serve(&schemas, &[]);
+            assert!(log(&server).contains(line), "{} files: {}", schemas.len(), log(&server));
+            place.end(server);
+        }
+    }
 }

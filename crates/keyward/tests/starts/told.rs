@@ -62,6 +62,34 @@ fn every_start_that_observes_logs_what_the_schema_would_do() {
     assert_eq!(tables(&log(&server)), Vec::<String>::new(), "{}", log(&server));
 }
 
+/// A plan that was told before a start that observes is the one that is accepted after it.
+#[test]
+fn observing_leaves_the_name_of_a_plan_as_it_was_and_tells_it() {
+    let listed =
+        format!("{}[key.\"notes\"]\ntype = \"set\"\nmembers = {{ of = \"note:{{id}}\" }}\n", day());
+    let of_redis = (foreign(), &listed);
+    // Under another schema before: the set of this one goes.
+    let unlisted = day();
+    let governed = (foreign(), &unlisted);
+    let told = accepted(&governed.0.refusal(&listed));
+    governed.0.end(governed.0.serve(&[&listed], &["--accept", &told]));
+    for (place, schema) in [of_redis, governed] {
+        let plan = accepted(&place.refusal(schema));
+        for number in 1..=3 {
+            let server = place.serve(&[schema], &["--observe"]);
+            let told = log(&server);
+            let line = "Database 0: to have it done, start without --observe and with --accept ";
+            let named = told.lines().filter_map(|it| it.split_once(line).map(|(_, plan)| plan));
+            assert_eq!(named.collect::<Vec<_>>(), [plan.as_str()], "start {number}: {told}");
+            place.end(server);
+        }
+        let server = place.serve(&[schema], &["--accept", &plan]);
+        assert!(log(&server).contains("rows "), "{}", log(&server));
+        assert_ne!(call(&mut server.client(), "TTL note:1"), Frame::Integer(-1));
+        place.end(server);
+    }
+}
+
 #[test]
 fn the_end_of_observing_has_one_table_and_it_is_the_right_one() {
     let place = foreign();
@@ -69,8 +97,8 @@ fn the_end_of_observing_has_one_table_and_it_is_the_right_one() {
         format!("{}[key.\"notes\"]\ntype = \"set\"\nmembers = {{ of = \"note:{{id}}\" }}\n", day());
     place.end(place.serve(&[&listed], &["--observe"]));
     let refused = place.refusal(&listed);
-    assert_eq!(refused.matches("  pattern ").count(), 2, "in the log and at the end: {refused}");
-    assert_eq!(refused.matches("another schema governed these rows").count(), 2, "{refused}");
+    assert_eq!(refused.matches("  pattern ").count(), 1, "the log is shown too: {refused}");
+    assert_eq!(refused.matches("another schema governed these rows").count(), 1, "{refused}");
     assert!(!refused.contains("elsewhere") && !refused.contains("only observes"), "{refused}");
     let server = place.serve(&[&listed], &["--accept", &accepted(&refused)]);
     let told = log(&server);
@@ -102,14 +130,14 @@ fn keys_without_a_pattern_are_counted_by_every_start_and_database() {
         let told = log(&server);
         let first = "Database 0: 3 keys match no pattern (unknown = \"warn\"), 2 of which matched \
                      one of the schema before; KEYWARD UNKNOWN groups them by their form";
-        let second = "Database 3: 1 keys match no pattern (unknown = \"warn\"), 1 of which \
+        let second = "Database 3: 1 key matches no pattern (unknown = \"warn\"), 1 of which \
                       matched one of the schema before;";
         assert!(told.contains(first) && told.contains(second), "{told}");
         place.end(server);
         let server = place.serve(&[&jobs(0), &jobs(3)], &[]);
         let told = log(&server);
         let first = "Database 0: 3 keys match no pattern (unknown = \"warn\"); KEYWARD";
-        let second = "Database 3: 1 keys match no pattern (unknown = \"warn\"); KEYWARD";
+        let second = "Database 3: 1 key matches no pattern (unknown = \"warn\"); KEYWARD";
         assert!(told.contains(first) && told.contains(second), "{told}");
         place.end(server);
     }
@@ -148,4 +176,46 @@ fn findings_of_the_schema_before_are_not_told_by_lines_of_the_edited_file() {
         assert!(found[0].ends_with("s0.toml:7)"), "{told}");
         place.end(server);
     }
+}
+
+#[test]
+fn what_observing_would_take_out_of_derived_keys_of_a_dump_is_listed() {
+    let place = Place::new(false);
+    let theirs = Server::redis(&["--dir", place.settings()[1]]);
+    for command in ["SET note:1 a", "SADD notes 1 77", "SAVE"] {
+        call(&mut theirs.client(), command);
+    }
+    drop(theirs);
+    let listed = format!(
+        "{}[key.\"notes\"]\ntype = \"set\"\nmembers = {{ of = \"note:{{id}}\" }}\n",
+        NOTES.replace("\"notes\"", "\"notes\"\nunknown = \"allow\"")
+    );
+    let server = place.serve(&[&listed], &["--observe"]);
+    let told = format!("{:?}", call(&mut server.client(), "KEYWARD MISFITS"));
+    assert!(told.contains("notes: holds what its sources do not demand: 77 (note:77)"), "{told}");
+    assert!(log(&server).contains("Database 0: 1 row does not fit; it is kept."));
+}
+
+#[test]
+fn an_acceptance_that_does_not_match_is_told_with_what_differs() {
+    let place = foreign();
+    let listed =
+        format!("{}[key.\"notes\"]\ntype = \"set\"\nmembers = {{ of = \"note:{{id}}\" }}\n", day());
+    let theirs = Server::redis(&["--dir", place.settings()[1]]);
+    call(&mut theirs.client(), "SADD notes 7 8");
+    call(&mut theirs.client(), "SAVE");
+    drop(theirs);
+    let option = accepted(&place.refusal(&listed));
+    let (plan, _) = option.split_once(' ').expect("what it destroys");
+    for (given, differs) in [
+        ("123456789abc", format!("no plan here is called 123456789abc; {plan} was not accepted")),
+        (plan, format!("{plan} destroys 2, and no DESTROY stands behind it")),
+        (&format!("{plan} DESTROY 1"), format!("{plan} destroys 2, which is more than 1")),
+    ] {
+        let words: Vec<&str> = given.split(' ').collect();
+        let told = place.refusal_by(&[&listed], &[&["--accept"], &words[..]].concat());
+        let line = format!("What was accepted, {given}, is not this: {differs}");
+        assert!(told.lines().any(|own| own == line), "{line}\n{told}");
+    }
+    assert!(!place.refusal(&listed).contains("What was accepted"));
 }

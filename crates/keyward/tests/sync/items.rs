@@ -4,7 +4,7 @@
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server};
 
-use crate::stage::{Stage, call_all, said};
+use crate::stage::{Stage, advance_database, call_all, said};
 
 const LEDGER: &str = r#"
 [keyspace]
@@ -46,6 +46,21 @@ fn item(id: u32) -> String {
 }
 
 #[test]
+fn items_that_lists_and_tables_keep_as_long_leave_both() {
+    let stage = Stage::new(&LEDGER.replace("drop = \"1y\"", "drop = \"1y\", retain = \"1y\""));
+    let server = serve(&stage);
+    let mut client = server.client();
+    client.call(["RPUSH", "tx:7", &item(1)]).expect("a reply");
+    said(&stage.sync_once(&server));
+    advance(&mut client, 400);
+    advance_database(&stage, 400);
+    client.call(["RPUSH", "tx:7", &item(2)]).expect("a reply");
+    said(&stage.sync_once(&server));
+    assert_eq!(items(&mut client, "tx:7"), [item(2)]);
+    stage.check("SELECT string_agg(id, ' ') FROM tx", "t2");
+}
+
+#[test]
 fn old_items_leave_their_list_once_they_are_stored_and_not_before() {
     let stage = Stage::new(LEDGER);
     let server = serve(&stage);
@@ -83,6 +98,51 @@ fn old_items_leave_their_list_once_they_are_stored_and_not_before() {
     advance(&mut client, 366);
     said(&stage.sync_once(&server));
     assert_eq!(items(&mut client, "tx:9"), [item(1)]);
+}
+
+/// Pushes many items to a list, a thousand at a time.
+fn push_many(client: &mut Client, key: &str, count: usize) {
+    for first in (0..count).step_by(1_000) {
+        let items: Vec<String> = (first..count.min(first + 1_000))
+            .map(|id| format!(r#"{{"id":"t{id}","amount":1}}"#))
+            .collect();
+        let words = ["RPUSH", key].into_iter().chain(items.iter().map(String::as_str));
+        client.call(words.collect::<Vec<&str>>()).expect("a reply");
+    }
+}
+
+/// How many rows of the table were read so far.
+fn rows_read(stage: &Stage) -> usize {
+    let read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'tx'";
+    stage.postgres.query(read).parse().expect("a number")
+}
+
+#[test]
+fn long_lists_take_time_that_goes_with_their_length() {
+    let stage = Stage::new(LEDGER);
+    let server = serve(&stage);
+    let mut client = server.client();
+    let count = 20_000;
+    push_many(&mut client, "tx:1", count);
+    said(&stage.sync_once(&server));
+    // Some of them are missing, and looked for.
+    stage.postgres.query("DELETE FROM tx WHERE id IN ('t7', 't19999')");
+    call_all(&mut client, "RPUSH queue x\nXTRIM keyward:changefeed:ledger MINID = 99999999999999");
+    let before = rows_read(&stage);
+    let told = said(&stage.sync_with(&server, &["--once", "--accept"]));
+    assert!(told.contains("2 items that were in lists before are stored"), "{told}");
+    let read = rows_read(&stage) - before;
+    assert!(read < 20 * count, "{read} rows");
+    stage.check("SELECT count(*), count(DISTINCT id) FROM tx", "20000|20000");
+    // All but the last one are old.
+    stage.postgres.query("UPDATE tx SET pushed_at = '2020-01-01' WHERE id <> 't19999'");
+    call_all(&mut client, "RPUSH queue y");
+    let before = rows_read(&stage);
+    let told = said(&stage.sync_once(&server));
+    assert!(told.contains("19999 items that are stored were dropped from their lists"), "{told}");
+    let read = rows_read(&stage) - before;
+    assert!(read < 20 * count, "{read} rows");
+    assert_eq!(items(&mut client, "tx:1").len(), 1);
 }
 
 #[test]

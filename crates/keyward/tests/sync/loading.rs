@@ -6,7 +6,7 @@ use keyward_resp::Frame;
 use keyward_testkit::{Client, wait_until};
 
 use crate::rows::SHOP;
-use crate::stage::{PROGRAM, Stage, call_all, said};
+use crate::stage::{PROGRAM, Stage, begun, call_all, said};
 
 /// A schema whose rows hold what PostgreSQL has more of than a server takes.
 const PEOPLE: &str = r#"
@@ -156,4 +156,45 @@ fn nothing_is_compared_before_an_interrupted_load_is_ended() {
     said(&stage.sync_once(&server));
     stage.check(living, "3000");
     assert!(stage.verify(&server).starts_with("exit 0\n3000 rows compared, 0 differences"));
+}
+
+#[test]
+fn loading_over_rows_keeps_fields_that_have_no_column() {
+    let (stage, server, mut client) =
+        begun(SHOP, "SELECT 2\nHSET user:1 name Ann balance 1 state active token se-cret");
+    said(&stage.sync_once(&server));
+    stage.postgres.query("UPDATE users SET name = 'Eve'");
+    said(&stage.fill(&server, &["--overwrite"]));
+    let field =
+        |client: &mut Client, name: &str| client.call(["HGET", "user:1", name]).expect("a reply");
+    assert_eq!(field(&mut client, "name"), Frame::Bulk(b"Eve".to_vec()));
+    assert_eq!(field(&mut client, "token"), Frame::Bulk(b"se-cret".to_vec()));
+    assert_eq!(client.call(["HLEN", "user:1"]).expect("a reply"), Frame::Integer(4));
+}
+
+#[test]
+fn a_database_that_writes_values_otherwise_is_read_all_the_same() {
+    let schema = r#"
+[keyspace]
+name = "shop"
+
+[key."day:{on:date}"]
+type   = "hash"
+ttl    = "none"
+fields = { share = "float", at = "timestamp" }
+sink   = { mirror = "days" }
+"#;
+    let (stage, server, _client) =
+        begun(schema, "HSET day:2025-02-03 share 0.1234567890123456 at 2025-02-03T04:05:06Z");
+    stage.postgres.query(
+        "ALTER DATABASE postgres SET DateStyle = 'German, DMY'; \
+         ALTER DATABASE postgres SET extra_float_digits = -10; \
+         ALTER DATABASE postgres SET bytea_output = 'escape'",
+    );
+    said(&stage.sync_once(&server));
+    assert!(stage.verify(&server).starts_with("exit 0"), "{}", stage.verify(&server));
+    let cold = stage.serve_only(&[]);
+    said(&stage.fill(&cold, &[]));
+    let share = cold.client().call(["HGET", "day:2025-02-03", "share"]).expect("a reply");
+    assert_eq!(share, Frame::Bulk(b"0.1234567890123456".to_vec()));
 }

@@ -153,3 +153,79 @@ fn adding_does_not_queue_up_behind_a_reader() {
     assert_eq!(apply(&stage).0, Some(0));
     stage.check(columns, "1");
 }
+
+#[test]
+fn a_database_that_hangs_is_told_of() {
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nRPUSH likes one");
+    let syncing = stage.sync(&server.address().to_string());
+    wait_until(|| stage.postgres.query("SELECT count(*) FROM likes") == "1");
+    let backend = stage.postgres.query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'keyward' AND datname = 'postgres'",
+    );
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &backend]).status().expect("kill runs");
+        assert!(sent.success());
+    };
+    signal("-STOP");
+    call_all(&mut client, "RPUSH likes two");
+    let began = std::time::Instant::now();
+    wait_until(|| syncing.told().contains("waiting for the database, for "));
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+    signal("-CONT");
+    wait_until(|| stage.postgres.query("SELECT count(*) FROM likes") == "2");
+}
+
+#[test]
+fn dead_letters_are_sent_again_once_the_database_is_there() {
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2\nRPUSH likes one much-too-long");
+    said(&stage.sync_once(&server));
+    stage.postgres.query("ALTER TABLE likes ALTER COLUMN item TYPE varchar(13)");
+    stage.change_schema(&SHOP.replace("varchar(5)", "varchar(13)"));
+    stage.apply(&mut client);
+    let folder = tempfile::TempDir::new().expect("a directory");
+    let url = stage.postgres.url();
+    let host = url.split(' ').find_map(|word| word.strip_prefix("host=")).expect("its socket");
+    let elsewhere = url.replace(host, &folder.path().display().to_string());
+    let (log, source) = (folder.path().join("log"), server.address().to_string());
+    let mut syncing = Command::new(PROGRAM)
+        .args(["sync", "--resend", "--postgres", &elsewhere, "--source", &source])
+        .arg(stage.schema_text())
+        .stderr(std::fs::File::create(&log).expect("a file"))
+        .spawn()
+        .expect("the binary runs");
+    let told = || std::fs::read_to_string(&log).expect("what it says");
+    wait_until(|| told().contains("once more in 200 ms"));
+    let socket = ".s.PGSQL.5432";
+    std::os::unix::fs::symlink(std::path::Path::new(host).join(socket), folder.path().join(socket))
+        .expect("a link");
+    wait_until(|| told().contains("1 dead letter sent again and stored, 0 refused once more"));
+    syncing.kill().expect("it runs");
+    syncing.wait().expect("it ends");
+    stage.check("SELECT count(*) FROM likes", "2");
+}
+
+#[test]
+fn a_server_that_stores_by_itself_begins_with_the_schema_in_force() {
+    let without = SHOP.replace("sink = { archive = \"pages\" }", "");
+    let stage = Stage::new(SHOP);
+    stage.change_schema(&without);
+    let url = stage.postgres.url();
+    let server = stage.serve_with(&["--postgres", &url]);
+    let mut client = server.client();
+    call_all(&mut client, "SELECT 2");
+    stage.change_schema(SHOP);
+    stage.apply(&mut client);
+    // Enough that a start takes a while.
+    for id in 0..5_000 {
+        client.call(["SET", &format!("card:{id}"), "{\"user\":1}"]).expect("a reply");
+    }
+    drop(client);
+    drop(server);
+    std::fs::write(stage.schema(), &without).expect("the schema is written");
+    let began = std::time::Instant::now();
+    let server = stage.serve_with(&["--postgres", &url]);
+    let mut client = server.client();
+    call_all(&mut client, "SELECT 2\nSET page:x text\nDEL page:x");
+    wait_until(|| stage.postgres.query("SELECT count(*) FROM pages") == "1");
+    assert!(began.elapsed().as_secs() < 25, "{:?}", began.elapsed());
+}

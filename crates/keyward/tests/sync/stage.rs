@@ -206,3 +206,12 @@ pub(crate) fn call_all(client: &mut Client, commands: &str) {
         call(client, command);
     }
 }
+
+/// Has the database's clock be ahead of the machine's.
+pub(crate) fn advance_database(stage: &Stage, days: u64) {
+    stage.postgres.query(&format!(
+        "CREATE OR REPLACE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE AS \
+         $$ SELECT pg_catalog.now() + interval '{days} days' $$; \
+         ALTER DATABASE postgres SET search_path = public, pg_catalog"
+    ));
+}

@@ -1,7 +1,7 @@
 //! Our own tools by TLS.
 
 use crate::{Encrypted, keyward, program, redis};
-use keyward_testkit::{Certificates, call};
+use keyward_testkit::{Certificates, call, wait_until};
 use std::process::Command;
 
 #[test]
@@ -29,9 +29,55 @@ fn a_backup_is_taken_by_tls() {
         for output in [with(&["--url", &url, "--cacert", &other]), with(&["--url", &url])] {
             assert_eq!(output.status.code(), Some(2), "{output:?}");
             let text = String::from_utf8_lossy(&output.stderr);
-            assert!(text.contains("invalid peer certificate: UnknownIssuer"), "{text}");
+            assert!(text.contains("invalid peer certificate: unknown issuer"), "{text}");
         }
     }
+}
+
+/// Who names certificates does not mean to send a password in plain.
+#[test]
+fn certificates_without_tls_are_refused() {
+    let files = Certificates::make();
+    let Encrypted { server, .. } = keyward(&files, "server", &[]);
+    let plain = server.address().to_string();
+    let url = format!("redis://{plain}");
+    let (authority, certificate) = (files.path("ca.crt"), files.path("client.crt"));
+    let key = files.path("client.key");
+    for place in [&plain, &url] {
+        for (option, given) in [
+            ("--cacert", &["--cacert", &authority][..]),
+            ("--cacertdir", &["--cacertdir", "/etc/ssl/certs"]),
+            ("--cert", &["--cert", &certificate, "--key", &key]),
+        ] {
+            let output = Command::new(program()).arg("ping").arg(place).args(given).output();
+            let output = output.expect("it runs");
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{text}");
+            assert!(text.contains(&format!("{option} is for TLS: add --tls")), "{text}");
+        }
+    }
+    let output = Command::new(program()).args(["ping", &plain]).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// At the level at which Redis says so, and in words.
+#[test]
+fn a_handshake_that_fails_is_a_warning_in_words() {
+    let files = Certificates::make();
+    let Encrypted { server, port } = keyward(&files, "server", &[]);
+    let place = format!("127.0.0.1:{port}");
+    let _ = Command::new(program()).args(["ping", &place]).output().expect("it runs");
+    let url = format!("rediss://{place}");
+    let authority = files.path("ca.crt");
+    let output = Command::new(program()).args(["ping", &url, "--cacert", &authority]).output();
+    assert_eq!(output.expect("it runs").status.code(), Some(1));
+    let told = |reason: &str| {
+        let log = crate::log(&server);
+        log.lines().any(|line| {
+            line.contains(" # Error accepting a client connection: ") && line.contains(reason)
+        })
+    };
+    wait_until(|| told("what came is no TLS (") && told("peer sent no certificates (addr="));
 }
 
 #[test]

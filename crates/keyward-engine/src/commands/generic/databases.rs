@@ -1,7 +1,6 @@
 //! DBSIZE, FLUSHDB, FLUSHALL, SWAPDB, SELECT.
 
 use super::relocate::parse_db;
-use crate::commands::server::persistence::save_now;
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::{WireError, args};
 use keyward_store::tables::reclaim::Freeing;
@@ -32,11 +31,8 @@ pub(crate) fn flushall(ctx: &mut Ctx<'_>) -> Outcome {
     for db in 0..ctx.keys.database_count() {
         ctx.keys.flush(db, freeing);
     }
-    // An empty snapshot at once: a restart must not bring back what was flushed. If it
-    // cannot be written the log says so, and the next one will do.
-    if ctx.host.saves_by_itself() {
-        save_now(ctx);
-    }
+    // A restart must not bring back what was flushed.
+    ctx.keys.changes.wants_snapshot = true;
     ctx.log_instead([b"FLUSHALL".as_slice()]);
     ctx.reply.ok();
     Ok(())

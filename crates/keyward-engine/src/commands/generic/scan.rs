@@ -122,7 +122,7 @@ impl<'a> ElementScan<'a> {
         self.pattern.is_none_or(|pattern| glob::matches(pattern, name, Case::Sensitive))
     }
 
-    /// Takes steps from a cursor until enough elements were visited; answers the
+    /// Takes steps from a cursor until enough elements were visited; returns the
     /// cursor to go on from. A step answers the next cursor and how many elements
     /// it visited.
     pub(crate) fn walk(&self, mut cursor: u64, mut step: impl FnMut(u64) -> (u64, usize)) -> u64 {

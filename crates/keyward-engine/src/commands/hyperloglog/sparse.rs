@@ -71,7 +71,7 @@ pub(super) fn visit(text: &[u8], mut visit: impl FnMut(Mark)) -> Result<(), Corr
         let end = first + run.registers;
         if run.value > 0 {
             if end > REGISTERS {
-                break;
+                return Err(Corrupt);
             }
             (first..end).for_each(|index| visit(Mark { index, count: run.value }));
         }

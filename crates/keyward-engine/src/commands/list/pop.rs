@@ -72,7 +72,7 @@ fn pop_many(list: &mut Edit<'_, List>, end: End, count: u64, reply: &mut ReplyWr
 }
 
 impl FirstOf<End> {
-    /// Pops from the first key that is there; answers whether one was.
+    /// Pops from the first key that is there; returns whether one was.
     fn pop(&self, ctx: &mut Ctx<'_>) -> Result<bool, WireError> {
         for key in ctx.awaited_keys(self.keys.start, self.keys.end) {
             let key = ctx.key_of(key);

@@ -3,14 +3,14 @@
 use crate::commands::server::persistence::save_at_the_end;
 use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Outcome};
-use crate::sessions::ending::{CANNOT_SHUT_DOWN, LastWish};
+use crate::sessions::shutdown::{CANNOT_SHUT_DOWN, LastWish};
 use keyward_commands::{REDIS_VERSION, WireError, args};
 use keyward_lua::LogLevel;
 
 pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
     let shutdown = Shutdown::parse(ctx.args)?;
     if shutdown.is_abort {
-        if !ctx.shared.cancel_ending(ctx.keys, ctx.host) {
+        if !ctx.shared.cancel_shutdown(ctx.keys, ctx.host) {
             return Err(WireError::Err("No shutdown in progress."));
         }
         ctx.host.log(LogLevel::Notice, b"Shutdown manually aborted.");
@@ -22,8 +22,8 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
     let saves = (shutdown.saves || saves_by_itself) && !ctx.shared.is_loading;
     let wish = LastWish { saves, is_forced: shutdown.is_forced };
     let waits = !shutdown.is_now && ctx.shared.await_replicas(ctx.keys, ctx.host, Some(wish));
-    if let Some(ending) = ctx.shared.ending.as_mut().filter(|_| waits) {
-        ending.clients.push(ctx.session.id);
+    if let Some(shutdown) = ctx.shared.shutdown.as_mut().filter(|_| waits) {
+        shutdown.clients.push(ctx.session.id);
         ctx.block_in_vain(0);
         return Ok(());
     }

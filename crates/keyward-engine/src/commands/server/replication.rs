@@ -6,7 +6,7 @@
 use crate::commands::server::replicaof::log_role;
 use crate::commands::server::role::no_id;
 use crate::engine::context::{Ctx, Outcome};
-use crate::sessions::replicas::{Part, Replica, Stage};
+use crate::sessions::replicas::{LACKS_SCHEMAS, Part, Replica, Stage, TELLS_SCHEMAS};
 use crate::sessions::replication::CannotContinue;
 use keyward_commands::{CommandId, WireError, args};
 use keyward_lua::LogLevel;
@@ -43,7 +43,10 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
         let next = args::integer(ctx.args.at(2)).inspect_err(|_| {
             log_wish(ctx, "asks for synchronization but with a wrong offset");
         })?;
-        match ctx.shared.replication.check_continue(ctx.args.at(1), next) {
+        let can_continue = ctx.shared.replication.check_continue(ctx.args.at(1), next);
+        let lacks = ctx.session.wishes.lacks_schemas && ctx.shared.has_told_schemas(ctx.keys);
+        match can_continue {
+            Ok(_) if lacks => refuse_to_continue(ctx, next, CannotContinue::LacksSchemas),
             Ok(has) if !ctx.session.wishes.is_last => {
                 go_on(ctx, has);
                 return Ok(());
@@ -94,7 +97,11 @@ fn take_over(ctx: &mut Ctx<'_>) -> Outcome {
 /// A client that followed before goes on where it was.
 fn go_on(ctx: &mut Ctx<'_>, has: u64) {
     let id = ctx.shared.replication.id();
-    match ctx.session.wishes.takes_new_id {
+    let wishes = &ctx.session.wishes;
+    match wishes.takes_new_id {
+        true if wishes.hears_schemas && ctx.shared.tells_schemas() => {
+            ctx.reply.simple(&format!("CONTINUE {id} {TELLS_SCHEMAS}"));
+        }
         true => ctx.reply.simple(&format!("CONTINUE {id}")),
         false => ctx.reply.simple("CONTINUE"),
     }
@@ -130,6 +137,11 @@ fn refuse_to_continue(ctx: &mut Ctx<'_>, next: i64, reason: CannotContinue) {
             "Unable to partial resync with replica {} for lack of backlog (Replica request was: {next}).",
             ctx.host.connection(ctx.session.id).address
         ),
+        CannotContinue::LacksSchemas => format!(
+            "Partial resynchronization not accepted: the replica {} does not know the schemas \
+             of its rows",
+            ctx.host.connection(ctx.session.id).address
+        ),
     };
     ctx.host.log(LogLevel::Notice, line.as_bytes());
 }
@@ -161,6 +173,7 @@ fn replica(ctx: &Ctx<'_>, stage: Stage) -> Replica {
         name: name(ctx),
         stage,
         takes_mark: wishes.takes_mark,
+        hears_schemas: wishes.hears_schemas,
         part: wishes.part,
         is_last: wishes.is_last,
         is_silent: false,
@@ -199,6 +212,8 @@ pub(crate) fn replconf(ctx: &mut Ctx<'_>) -> Outcome {
             b"capa" => {
                 wishes.takes_mark |= args::is(value, "eof");
                 wishes.takes_new_id |= args::is(value, "psync2");
+                wishes.hears_schemas |= args::is(value, TELLS_SCHEMAS);
+                wishes.lacks_schemas |= args::is(value, LACKS_SCHEMAS);
             }
             // What a replica tells of its progress is not answered.
             b"ack" => {

@@ -117,7 +117,7 @@ impl Popped<'_, '_> {
     }
 }
 
-/// Chooses which members are left by chance; answers them as a new set, and tells
+/// Chooses which members are left by chance; returns them as a new set, and tells
 /// the others.
 fn split(
     set: &Set,

@@ -26,7 +26,7 @@ enum Verdict {
 }
 
 impl Rules {
-    /// Reads the options, and answers where the pairs begin.
+    /// Reads the options, and returns where the pairs begin.
     fn parse(&mut self, args: Args<'_>) -> usize {
         for index in 2..args.len() {
             let word = args.at(index);

@@ -4,7 +4,7 @@ use super::{Conclusion, Visited};
 use crate::book::RuleBook;
 use crate::derived::{Entry, Holds};
 use crate::lifetime::{LifetimeProblem, Term};
-use crate::survey::standing::deadline_of;
+use crate::survey::standing::{CONTRADICTIONS_KEPT, deadline_of};
 use crate::survey::{Ground, Occasion, goes_with};
 use crate::view::{Element, NotYet, Row, RowType};
 use keyward_schema::KeyId;
@@ -37,16 +37,19 @@ impl Conclusion {
             return Ok(Visited::Whole);
         };
         let is_computed = book.traits(table).is_computed;
-        if is_computed && book.traits(table).row_type != Some(row.row_type()) {
-            match self.occasion {
-                Occasion::Change => self.end(Some(table), key, 1),
-                Occasion::Return => {
-                    self.misfit(table, key, || book.refuse_contradiction(table, key));
-                }
+        let compared_by = book.compared_by(table);
+        let declared = compared_by.unwrap_or(book).traits(table);
+        if declared.is_computed && declared.row_type != Some(row.row_type()) {
+            let returns = self.occasion == Occasion::Return;
+            if is_computed && !returns {
+                self.end(Some(table), key, 1);
+            }
+            if returns || compared_by.is_some() {
+                self.misfit(table, key, || book.judging(table).refuse_contradiction(table, key));
             }
             return Ok(Visited::Whole);
         }
-        if is_computed && self.doubt(left, table, key, row)? == Visited::Partly {
+        if declared.is_computed && self.doubt(ground, left, (table, key, row))? == Visited::Partly {
             return Ok(Visited::Partly);
         }
         let now_ms = view.now_ms();
@@ -83,6 +86,9 @@ impl Conclusion {
         if !is_computed {
             self.found(Some(table)).cut_later += u64::from(book.is_cut(table, row));
             misfit = book.misfit_of(table, key, row).or(misfit);
+        }
+        if let Some(declared) = compared_by {
+            misfit = misfit.or(declared.stranger_among(view, table, key, row)?);
         }
         if let Some(misfit) = misfit {
             self.misfit(table, key, || misfit);
@@ -142,34 +148,53 @@ impl Conclusion {
         }
     }
 
-    /// Takes every entry of a computed row for lost until a source demands it.
+    /// Takes every entry of a computed row for lost until a source demands it. Where nobody is
+    /// going to take it out, it is held against the row if its source does not.
     fn doubt(
         &mut self,
+        ground: Ground<'_>,
         left: &mut usize,
-        table: KeyId,
-        key: &[u8],
-        row: &dyn Row,
+        (table, key, row): (KeyId, &[u8], &dyn Row),
     ) -> Result<Visited, NotYet> {
-        let entry = |member: &[u8], holds| Entry {
-            table,
-            key: key.to_vec(),
-            member: member.to_vec(),
-            holds,
-        };
-        if let Some(text) = row.text() {
-            self.wanted.lose(entry(&text, Holds::Text), Some(&text));
-            return Ok(Visited::Whole);
-        }
-        self.each_element(left, row, |this, element| {
-            match element {
-                Element::Member(member) => this.wanted.lose(entry(member, Holds::Member), None),
-                Element::Scored(member, score) => {
-                    this.wanted.lose(entry(member, Holds::Score(score)), None);
-                }
-                Element::Field(..) | Element::Item(_) | Element::Entry(_) => {}
+        let is_computed = ground.book.traits(table).is_computed;
+        let lose = |this: &mut Conclusion, member: &[u8], holds: Holds| {
+            this.compare(ground, (table, key, row), member)?;
+            if is_computed {
+                let text = (holds == Holds::Text).then_some(member);
+                let (key, member) = (key.to_vec(), member.to_vec());
+                this.wanted.lose(Entry { table, key, member, holds }, text);
             }
             Ok(())
+        };
+        if let Some(text) = row.text() {
+            lose(self, &text, Holds::Text)?;
+            return Ok(Visited::Whole);
+        }
+        self.each_element(left, row, |this, element| match element {
+            Element::Member(member) => lose(this, member, Holds::Member),
+            Element::Scored(member, score) => lose(this, member, Holds::Score(score)),
+            Element::Field(..) | Element::Item(_) | Element::Entry(_) => Ok(()),
         })
+    }
+
+    /// Holds an entry of a derived row that is only observed against the row, if its source does
+    /// not demand it.
+    fn compare(
+        &mut self,
+        ground: Ground<'_>,
+        (table, key, row): (KeyId, &[u8], &dyn Row),
+        member: &[u8],
+    ) -> Result<(), NotYet> {
+        let Some(declared) = ground.book.compared_by(table) else { return Ok(()) };
+        if declared.agrees(ground.view, (table, key), Some(row), member)? {
+            return Ok(());
+        }
+        self.misfit(table, key, || declared.refuse_standing(table, key, Some(member)));
+        let members = self.report.contradictions.entry(key.to_vec()).or_default();
+        if members.len() <= CONTRADICTIONS_KEPT {
+            members.insert(member.to_vec());
+        }
+        Ok(())
     }
 }
 

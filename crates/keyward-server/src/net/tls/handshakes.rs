@@ -16,6 +16,7 @@
 
 use super::session::{RECORD_BYTES_MAX, Session};
 use crate::net::selector::Alarm;
+use keyward_tls::in_words;
 use keyward_tls::rustls::ServerConfig;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
@@ -364,9 +365,10 @@ impl Hall {
     }
 }
 
+/// At the level at which Redis says so.
 fn lost(handshake: &Handshake, why: &str) {
     let address = handshake.socket.peer_addr().map_or_else(|_| "?".to_owned(), |a| a.to_string());
-    tracing::debug!("Error accepting a client connection: {why} (addr={address})");
+    tracing::warn!("Error accepting a client connection: {why} (addr={address})");
 }
 
 impl Handshake {
@@ -397,7 +399,7 @@ impl Handshake {
                 if speaks_tls {
                     let _ = self.send();
                 }
-                return Err(io::Error::new(ErrorKind::InvalidData, error));
+                return Err(io::Error::new(ErrorKind::InvalidData, in_words(&error)));
             }
             if self.session.is_over() && self.session.is_shaking_hands() {
                 return Err(ErrorKind::UnexpectedEof.into());

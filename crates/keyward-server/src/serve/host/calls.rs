@@ -12,7 +12,7 @@ use crate::files::schemas::without_repeats;
 use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
 use crate::files::users::{self, UsersFile};
 use crate::net::exchange;
-use crate::process::{descriptors, memory};
+use crate::process::{descriptors, log, memory};
 use crate::serve::errands::queue::Errand;
 use crate::serve::preparing::wanted::{Prepared, Wanted};
 use crate::serve::{busy, info};
@@ -21,8 +21,8 @@ use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
 use keyward_engine::{
     BackgroundSave, ClientId, ConfigRefusal, Connection, Exchange, Facts, Host, LastWish, Library,
-    Loaded, LogFile, LogLevel, MemoryReport, Outgoing, Proposal, Remote, Rewrite, RunningScript,
-    Section, Snapshot, Told, Tunables, UsersRead, UsersReader,
+    Loaded, LogFile, LogLevel, MemoryReport, NoSecrets, Outgoing, Proposal, Remote, Rewrite,
+    RunningScript, Section, Snapshot, Told, Tunables, UsersRead, UsersReader,
 };
 use keyward_schema::Schema;
 use keyward_tls::Configuration;
@@ -99,6 +99,7 @@ impl Host for ServerHost {
 
     fn primary_changed(&mut self, primary: Option<(&[u8], u16)>) {
         self.settings.set_primary(primary);
+        log::note_role(primary.is_some());
         self.link.order += 1;
         self.link.goes_by_file = Arc::default();
         self.link.changed.give();
@@ -196,15 +197,19 @@ impl Host for ServerHost {
         users::write(&self.settings, text)
     }
 
-    fn fill_with_secrets(&mut self, bytes: &mut [u8]) {
+    fn fill_with_secrets(&mut self, bytes: &mut [u8]) -> Result<(), NoSecrets> {
         let mut left = bytes;
         while !left.is_empty() {
             match rustix::rand::getrandom(&mut *left, rustix::rand::GetRandomFlags::empty()) {
                 Ok(count) => left = &mut left[count..],
                 Err(rustix::io::Errno::INTR) => {}
-                Err(error) => panic!("a system without randomness makes no passwords: {error}"),
+                Err(error) => {
+                    tracing::error!("the system has no randomness: {error}");
+                    return Err(NoSecrets);
+                }
             }
         }
+        Ok(())
     }
 
     fn config_rewrite(&mut self, scope: Rewrite, users: &[Vec<u8>]) -> Result<(), ConfigRefusal> {
@@ -391,7 +396,10 @@ impl Host for ServerHost {
 
     fn log_ends(&self) -> Option<(u64, u64)> {
         let log = self.append_only.log.as_ref()?;
-        Some((log.logged(), log.synced()))
+        // Without its base a file has nothing; after a sync that failed nobody knows.
+        let is_unsure = self.is_first_log_due() || self.append_only.problem.is_some();
+        let synced = if is_unsure { 0 } else { log.synced() };
+        Some((log.logged(), synced))
     }
 
     fn open_log(&mut self, logged: Vec<u8>) -> Option<Vec<LogFile>> {

@@ -8,6 +8,8 @@
 //!                 └─ +FULLRESYNC id offset, a snapshot ──▶ the stream follows
 //! ```
 //!
+//! A Keyward that tells of the schemas of its history says so behind either. Others pass over the
+//! capability that asks for it.
 //! Who is silent for `repl-timeout` seconds, or says what makes no sense, is left. What a primary
 //! says is logged escaped.
 //! Not here: receiving the snapshot (`transfer`, `streamed`), loading it and carrying out the stream
@@ -15,7 +17,10 @@
 
 use super::bridge::bridge;
 use crate::net::selector::Alarm;
-use keyward_engine::{Arrived, BesideOptions, LinkStage, PrimaryAddress, Resumption, Transfer};
+use keyward_engine::{
+    Arrived, BesideOptions, LACKS_SCHEMAS, LinkStage, PrimaryAddress, Resumption, TELLS_SCHEMAS,
+    Transfer,
+};
 use keyward_persist::disk::{Disk, Source};
 use keyward_resp::push_request;
 use keyward_tls::Client;
@@ -42,8 +47,10 @@ const OFFSET_MAX: u64 = i64::MAX as u64 / 2;
 /// What is said of a primary that is silent for too long, before and amid a snapshot.
 const LATE: &str = "Timeout connecting to the MASTER...";
 pub(super) const LATE_WITH_SNAPSHOT: &str = "Timeout receiving bulk data from MASTER... If the problem persists try to set the 'repl-timeout' parameter in redis.conf to a larger value.";
-/// The version by which this server makes itself known: that of the Redis it is like.
+/// The version by which this server makes itself known: that of the Redis it is like, or, if rows
+/// that are not supported are left out, one to which Valkey sends a snapshot that has such.
 const VERSION: &str = keyward_commands::REDIS_VERSION;
+const VERSION_OF_MORE: &str = "9.0.0";
 
 /// What is told of an attempt.
 pub(super) enum Report {
@@ -83,6 +90,8 @@ pub(super) struct Agreement {
     /// What of the stream was received already.
     pub(super) received: Vec<u8>,
     pub(super) granted: Granted,
+    /// Whether the primary tells of schemas.
+    pub(super) tells_schemas: bool,
 }
 
 /// What the stream comes by: no call of it waits.
@@ -157,7 +166,7 @@ impl Attempt {
         let mut talk = self.connect()?;
         self.report(Report::Stage(LinkStage::Handshake));
         self.introduce(&mut talk)?;
-        let granted = self.ask(&mut talk)?;
+        let (granted, tells_schemas) = self.ask(&mut talk)?;
         let Talk { transport, buffer, .. } = talk;
         let not_handed_over =
             |error: io::Error| format!("the connection to MASTER cannot be served: {error}");
@@ -172,7 +181,7 @@ impl Attempt {
                 Socket::Unix(socket)
             }
         };
-        Ok(Agreement { socket, received: buffer, granted })
+        Ok(Agreement { socket, received: buffer, granted, tells_schemas })
     }
 
     fn connect(&self) -> Result<Talk<'_>, Problem> {
@@ -234,8 +243,12 @@ impl Attempt {
         if !self.own_address.is_empty() {
             wishes.push(vec![b"ip-address", &self.own_address]);
         }
-        wishes.push(vec![b"capa", b"eof", b"capa", b"psync2"]);
-        wishes.push(vec![b"version", VERSION.as_bytes()]);
+        let mut capabilities = vec!["eof", "psync2", TELLS_SCHEMAS];
+        capabilities.extend(self.resumption.lacks_schemas.then_some(LACKS_SCHEMAS));
+        let words = capabilities.iter().flat_map(|word| [&b"capa"[..], word.as_bytes()]);
+        wishes.push(words.collect());
+        let version = if self.skips_unsupported { VERSION_OF_MORE } else { VERSION };
+        wishes.push(vec![b"version", version.as_bytes()]);
         for wish in wishes {
             let words = [&[b"REPLCONF".as_slice()], &wish[..]].concat();
             let reply = talk.call(&words)?;
@@ -251,9 +264,9 @@ impl Attempt {
         Ok(())
     }
 
-    /// Asks for what is lacking, or everything.
-    fn ask(&self, talk: &mut Talk<'_>) -> Result<Granted, Problem> {
-        let Resumption { id, next, is_failover } = &self.resumption;
+    /// Asks for what is lacking, or everything; whether the primary tells of schemas, too.
+    fn ask(&self, talk: &mut Talk<'_>) -> Result<(Granted, bool), Problem> {
+        let Resumption { id, next, is_failover, .. } = &self.resumption;
         match *next {
             -1 => tracing::info!("Partial resynchronization not possible (no cached master)"),
             _ => tracing::info!("Trying a partial resynchronization (request {id}:{next})."),
@@ -263,8 +276,9 @@ impl Attempt {
         talk.say(if *is_failover { &words } else { &words[..3] })?;
         let reply = talk.line()?;
         let text = shown(&reply);
-        let words: Vec<&str> = text.split_ascii_whitespace().collect();
-        match words[..] {
+        let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let tells_schemas = words.pop_if(|word| *word == TELLS_SCHEMAS).is_some();
+        let granted = match words[..] {
             ["+CONTINUE"] if *next != -1 => Ok(Granted::Rest(None)),
             ["+CONTINUE", id] if *next != -1 => Ok(Granted::Rest(Some(id.as_bytes().to_vec()))),
             ["+FULLRESYNC", id, offset] if is_id(id) => {
@@ -280,7 +294,7 @@ impl Attempt {
                         false => Audience::Nobody,
                     };
                     let arrived = Box::new(self.load(talk, beside, audience)?);
-                    return Ok(Granted::Loaded { id, offset, arrived });
+                    return Ok((Granted::Loaded { id, offset, arrived }, tells_schemas));
                 }
                 let source = self.receive(talk)?;
                 Ok(Granted::Copy { id, offset, source })
@@ -289,7 +303,8 @@ impl Attempt {
                 "Master is currently unable to PSYNC but should be in the future: {text}"
             )),
             _ => Ok(Granted::Nothing(format!("Unexpected reply to PSYNC from master: {text}"))),
-        }
+        };
+        Ok((granted?, tells_schemas))
     }
 }
 
@@ -409,5 +424,17 @@ impl Talk<'_> {
 
 /// What a primary said, for the log.
 pub(super) fn shown(reply: &[u8]) -> String {
-    reply.escape_ascii().to_string()
+    // A quotation mark in it is no end of anything.
+    reply.escape_ascii().to_string().replace("\\'", "'").replace("\\\"", "\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_primary_said_is_shown_on_one_line_with_its_quotation_marks() {
+        assert_eq!(shown(b"-NOMASTERLINK Can't SYNC"), "-NOMASTERLINK Can't SYNC");
+        assert_eq!(shown(b"a \"b\" \\ \r\n\x01"), "a \"b\" \\\\ \\r\\n\\x01");
+    }
 }

@@ -104,7 +104,7 @@ impl ListRest {
         }
     }
 
-    /// Makes a piece begin with the item of an index; answers its place.
+    /// Makes a piece begin with the item of an index; returns its place.
     fn cut(&mut self, index: usize) -> usize {
         let mut before = 0;
         for at in 0..self.pieces.len() {

@@ -5,14 +5,14 @@ use crate::values::hash::{Growth, Hash, Pair};
 use crate::values::packed::Item;
 
 impl Edit<'_, Hash> {
-    /// Gives a field a value; answers whether the field is new.
+    /// Gives a field a value; returns whether the field is new.
     pub fn set(&mut self, growth: &Growth, (field, value): Pair<'_>) -> bool {
         self.record(field, Some(value));
         self.before_part_change(|large, hash| large.field(hash, field));
         self.collection_mut().set(growth, (field, value))
     }
 
-    /// Takes a field out; answers whether it was there.
+    /// Takes a field out; returns whether it was there.
     pub fn remove(&mut self, field: Item<'_>) -> bool {
         if self.place.space.journal.is_on() && self.get(field).is_some() {
             self.record(field, None);

@@ -75,7 +75,7 @@ impl<'a> Edit<'a, List> {
     }
 
     /// Takes out the elements equal to `element`, at most `max`, the nearest to
-    /// `end` first; answers how many.
+    /// `end` first; returns how many.
     pub fn remove_equal(&mut self, element: &[u8], max: usize, end: End) -> usize {
         if self.place.space.journal.is_on() {
             let indexes = equal(self, element, max, end);

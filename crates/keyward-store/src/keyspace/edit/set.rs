@@ -12,7 +12,7 @@ use std::rc::Rc;
 const TOGETHER_MIN: usize = 64;
 
 impl Edit<'_, Set> {
-    /// Adds a member; answers whether it is new.
+    /// Adds a member; returns whether it is new.
     pub fn add(&mut self, growth: &Growth, member: Item<'_>) -> bool {
         self.before_part_change(|large, set| large.member(set, member));
         let is_new = self.collection_mut().add(growth, member);
@@ -22,7 +22,7 @@ impl Edit<'_, Set> {
         is_new
     }
 
-    /// Takes a member out; answers whether it was there.
+    /// Takes a member out; returns whether it was there.
     pub fn remove(&mut self, member: Item<'_>) -> bool {
         self.before_part_change(|large, set| large.member(set, member));
         let was_there = self.collection_mut().remove(member);
@@ -33,7 +33,7 @@ impl Edit<'_, Set> {
         was_there
     }
 
-    /// Takes members out, as many as `next` names, given the set each time; answers how many
+    /// Takes members out, as many as `next` names, given the set each time; returns how many
     /// were there. The journal keeps them together if they may be many.
     pub fn remove_each<'m>(
         &mut self,

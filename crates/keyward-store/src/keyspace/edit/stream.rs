@@ -42,7 +42,7 @@ impl Edit<'_, Stream> {
         self.collection_mut().remove(id)
     }
 
-    /// Removes entries from the first one on; answers how many.
+    /// Removes entries from the first one on; returns how many.
     pub fn trim(&mut self, trim: &Trim) -> u64 {
         self.record();
         let (count, gone) = self.collection_mut().trim(trim);
@@ -81,7 +81,7 @@ impl Edit<'_, Stream> {
         true
     }
 
-    /// Takes a consumer out of a group with all that it has; answers how much that was.
+    /// Takes a consumer out of a group with all that it has; returns how much that was.
     pub fn remove_consumer(&mut self, name: &[u8], consumer: &[u8]) -> Option<usize> {
         self.group(name)?.find(consumer)?;
         self.record();

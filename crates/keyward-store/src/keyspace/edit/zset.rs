@@ -12,7 +12,7 @@ const TOGETHER_MIN: usize = 64;
 
 impl Edit<'_, ZSet> {
     /// Gives a member the score that `decide` makes of the one it has, if any;
-    /// leaves everything as it is where that answers `None`.
+    /// leaves everything as it is where that returns `None`.
     pub fn update(
         &mut self,
         growth: &Growth,
@@ -37,7 +37,7 @@ impl Edit<'_, ZSet> {
         self.collection_mut().unpack(hasher);
     }
 
-    /// Takes a member out; answers whether it was there.
+    /// Takes a member out; returns whether it was there.
     pub fn remove(&mut self, member: &[u8]) -> bool {
         if self.place.space.journal.is_on()
             && let Some(score) = self.score(member)

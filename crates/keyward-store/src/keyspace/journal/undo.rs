@@ -1,4 +1,4 @@
-//! Taking steps back.
+//! Taking steps back (rollback, by the undo log).
 
 use super::{JournalMark, Step, Undo, row_of};
 use crate::capture::large::list::ListStep;

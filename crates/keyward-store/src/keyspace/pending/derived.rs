@@ -5,7 +5,8 @@
 //! who brings it touches it. Elements of other sets name a source each: few are looked up, for
 //! many one has to wait.
 
-use super::{Finish, PendingEnd, Remains};
+use super::left::holds;
+use super::list::{Finish, PendingEnd, Remains};
 use crate::keyspace::Keyspace;
 use crate::values::hasher::Key;
 use crate::values::row::Row;
@@ -60,7 +61,7 @@ impl Keyspace {
             let table = database.table_of(&going);
             let leader = book.leader(database.pattern(table)?, &going)?;
             let mut ends = self.pending.of(db, &leader);
-            if let Some(end) = ends.find(|end| super::holds(end.set(table), &going)) {
+            if let Some(end) = ends.find(|end| holds(end.set(table), &going)) {
                 return Some(end.finish(&[b"DEL", &going]));
             }
             going = leader;

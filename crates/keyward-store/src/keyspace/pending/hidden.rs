@@ -4,7 +4,8 @@
 //! key; of a mirror either its elements are looked up, or the ends of sets, whichever are
 //! fewer.
 
-use super::{Finish, PendingEnd, Remains, holds, set_of};
+use super::left::{holds, set_of};
+use super::list::{Finish, PendingEnd, Remains};
 use crate::keyspace::Keyspace;
 use crate::tables::database::Database;
 use crate::values::set::Set;

@@ -1,7 +1,7 @@
 //! Rows at which ends look for who left another set: what becomes of them.
 
 use super::left::{INTSET_MAX, Left};
-use super::{EndCursor, PendingEnd, Remains};
+use super::list::{EndCursor, PendingEnd, Remains};
 use crate::keyspace::Keyspace;
 use crate::tables::reclaim::Freeing;
 use crate::values::hasher::Key;

@@ -6,7 +6,8 @@
 //! end, in the same unit, so that who loads the log sees the row as it was. Ends are numbered
 //! on through the log: one that is open in it is told apart from a later one of the same key.
 
-use super::{Left, PendingEnd, Remains};
+use super::left::Left;
+use super::list::{PendingEnd, Remains};
 use crate::keyspace::Keyspace;
 use crate::tables::reclaim::Freeing;
 use crate::values::text::Text;

@@ -14,8 +14,9 @@
 //! lives on; of companions those that leave the list meanwhile are kept.
 //! Not here: rows (`keyspace::snapshot`).
 
-use super::left::{INTSET_MAX, Left};
-use super::{EndCursor, PendingEnd, Remains, replay, set_of};
+use super::left::{INTSET_MAX, Left, set_of};
+use super::list::{EndCursor, PendingEnd, Remains};
+use super::replay;
 use crate::keyspace::Keyspace;
 use crate::tables::reclaim::{Freeing, Reclaim};
 use crate::values::hasher::TableIndex;

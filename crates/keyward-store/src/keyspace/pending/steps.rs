@@ -1,18 +1,12 @@
 //! The steps that finish an end.
 
 use super::hidden::has_member;
-use super::{Finish, PendingEnd, Remains, set_of};
+use super::left::set_of;
+use super::list::{EndCursor, Finish, PendingEnd, Remains};
 use crate::keyspace::Keyspace;
 use crate::values::packed::Item;
 use crate::values::set::Set;
 use keyward_rules::RuleBook;
-
-/// How far somebody is with an end: a part of it, and a place there.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EndCursor {
-    pub(super) part: usize,
-    pub(super) place: u64,
-}
 
 impl Keyspace {
     /// What about `budget` rows more are to lose by the first end that is pending; nothing

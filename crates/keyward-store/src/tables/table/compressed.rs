@@ -58,7 +58,7 @@ impl Block {
         self.taken == BLOCK_PLACES
     }
 
-    /// Takes a text in, and answers where it is.
+    /// Takes a text in, and returns where it is.
     fn put(&mut self, frame: Frame) -> usize {
         self.taken += 1;
         let Some(at) = self.free else {
@@ -173,7 +173,7 @@ impl Compressed {
         self.pressing.insert(pressing.unwrap_or_else(new)).advance()
     }
 
-    /// Takes a text in that can be added; answers its number. `None` if it is to stay as it
+    /// Takes a text in that can be added; returns its number. `None` if it is to stay as it
     /// is.
     pub(super) fn add(&mut self, text: &[u8]) -> Option<u32> {
         if !self.takes(text) {
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(Compressed::default().add(&[b'x'; 1000]), None);
     }
 
-    /// Adds a text; answers in how many steps, and its number.
+    /// Adds a text; returns in how many steps, and its number.
     fn press(compressed: &mut Compressed, text: &[u8]) -> (usize, Option<u32>) {
         let mut steps = 1;
         while !compressed.advance(text) {

@@ -263,7 +263,7 @@ impl Deadlines {
         }
     }
 
-    /// Forgets up to `budget` entries; answers how many.
+    /// Forgets up to `budget` entries; returns how many.
     pub(crate) fn shed(&mut self, budget: usize) -> usize {
         let mut shed = 0;
         while let Some(last) = self.runs.last_mut().filter(|_| shed < budget) {

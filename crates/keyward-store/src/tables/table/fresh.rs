@@ -64,7 +64,7 @@ impl Fresh {
         self.blocks.front().map(|block| block.first_mark)
     }
 
-    /// Tells the oldest of one block, as many as there is room for; answers how many.
+    /// Tells the oldest of one block, as many as there is room for; returns how many.
     /// Their hashes are told as far as they are kept.
     pub(super) fn oldest(&self, hashes: &mut [u32]) -> usize {
         let Some(block) = self.blocks.front() else { return 0 };
@@ -84,7 +84,7 @@ impl Fresh {
         }
     }
 
-    /// Frees up to `budget` blocks; answers how many. This is not to be used any more.
+    /// Frees up to `budget` blocks; returns how many. This is not to be used any more.
     pub(super) fn shed(&mut self, budget: usize) -> usize {
         let shed = budget.min(self.blocks.len());
         for block in self.blocks.drain(self.blocks.len() - shed..) {

@@ -26,7 +26,7 @@ pub enum GatherPlace {
 }
 
 impl Table {
-    /// Moves what is at a place; answers the next one, none at the end. Counts what is
+    /// Moves what is at a place; returns the next one, none at the end. Counts what is
     /// moved. Of large collections it moves a part and tells them.
     pub fn gather(
         &mut self,
@@ -58,7 +58,7 @@ impl Table {
         }
     }
 
-    /// Goes on with a collection that is moved in part; answers whether there is more.
+    /// Goes on with a collection that is moved in part; returns whether there is more.
     pub(crate) fn gather_collection(&mut self, (key, part): &mut PartMoved) -> bool {
         let hash = self.hasher.hash(key);
         let Some(spot) = self.rows.locate(hash, |row| row.key() == &**key) else { return false };

@@ -341,7 +341,7 @@ impl PackedRows {
         Packing::Done
     }
 
-    /// Takes the row at a place out; answers it.
+    /// Takes the row at a place out; returns it.
     pub(super) fn take(&mut self, place: Place) -> Row {
         let row = self.unpack(place);
         self.remove(place);
@@ -449,7 +449,7 @@ impl PackedRows {
         (0..self.page(page).count()).map(move |index| self.place(page, index))
     }
 
-    /// Hands over the rows of the last pages, about `budget` of them, and answers how
+    /// Hands over the rows of the last pages, about `budget` of them, and returns how
     /// many they were. The words stay as they are: this is not to be used any more.
     pub(super) fn shed(&mut self, budget: usize, mut receive: impl FnMut(LeavingRow<'_>)) -> usize {
         let mut shed = 0;
@@ -474,7 +474,7 @@ impl PackedRows {
         shed
     }
 
-    /// Frees about `budget` words, of which no row is left; answers how many.
+    /// Frees about `budget` words, of which no row is left; returns how many.
     pub(super) fn shed_words(&mut self, budget: usize) -> usize {
         self.packer.shed(budget)
     }

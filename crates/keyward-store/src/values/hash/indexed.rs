@@ -33,7 +33,7 @@ impl Indexed {
         Some(pair(entry).1)
     }
 
-    /// Gives a field a value; answers whether the field is new.
+    /// Gives a field a value; returns whether the field is new.
     pub(super) fn set(&mut self, field: Item<'_>, value: Item<'_>) -> bool {
         let hash = hash_of(self.hasher, field);
         let (field, value) = (Code::of(field), Code::of(value));
@@ -60,7 +60,7 @@ impl Indexed {
         pair(self.fields.sample(random).expect("a large hash is never empty"))
     }
 
-    /// Visits the fields of one bucket; answers the next cursor, zero at the end.
+    /// Visits the fields of one bucket; returns the next cursor, zero at the end.
     pub(super) fn scan<'a>(&'a self, cursor: u64, mut visit: impl FnMut(Pair<'a>)) -> u64 {
         self.fields.scan(cursor, |entry| visit(pair(entry)))
     }

@@ -87,7 +87,7 @@ impl<T> Bucket<T> {
         }
     }
 
-    /// The entry at a position that `locate` answered.
+    /// The entry at a position that `locate` returned.
     #[inline(always)]
     pub(super) fn at(&self, position: usize) -> &T {
         let mut bucket = self;

@@ -319,7 +319,7 @@ impl Chunks {
     }
 
     /// Takes out up to `max` elements equal to this one, nearest to `end` first;
-    /// answers how many.
+    /// returns how many.
     pub(super) fn remove_equal(&mut self, element: Item<'_>, max: usize, end: End) -> usize {
         let mut removed = 0;
         let mut remove = |chunk: &mut Chunk| {

@@ -25,7 +25,7 @@ pub(super) trait Run {
     fn bytes(&self) -> &[u8];
     fn count(&self) -> usize;
     fn set_count(&mut self, count: usize);
-    /// Makes room for `length` bytes at an offset and answers it.
+    /// Makes room for `length` bytes at an offset and returns it.
     fn open(&mut self, at: usize, length: usize) -> &mut [u8];
     /// Takes out a range of bytes.
     fn close(&mut self, range: Range<usize>);
@@ -119,7 +119,7 @@ pub(super) fn remove(run: &mut impl Run, indexes: Range<usize>) {
 }
 
 /// Takes out up to `max` entries equal to `element`, the ones nearest to `end`
-/// first; answers how many.
+/// first; returns how many.
 pub(super) fn remove_equal(run: &mut impl Run, element: Item<'_>, max: usize, end: End) -> usize {
     let count = run.count();
     let mut removed = 0;

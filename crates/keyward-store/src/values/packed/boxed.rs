@@ -32,7 +32,7 @@ fn layout(bytes: usize) -> Layout {
     layout.expect("items are far smaller than the address space")
 }
 
-/// Writes an item; answers where it ends.
+/// Writes an item; returns where it ends.
 ///
 /// # Safety
 /// From `at` on there is room for the item that nothing else refers to.

@@ -49,7 +49,7 @@ pub(super) const KIND_OBJECT: u8 = 2;
 const KIND_MASK: u8 = 3;
 /// There is a deadline.
 pub(super) const HAS_DEADLINE: u8 = 4;
-/// A text that was edited in place: `OBJECT ENCODING` answers `raw` whatever its length.
+/// A text that was edited in place: `OBJECT ENCODING` returns `raw` whatever its length.
 pub(super) const EDITED: u8 = 8;
 /// The type of a collection is in three bits from here on.
 const TYPE_SHIFT: u32 = 4;

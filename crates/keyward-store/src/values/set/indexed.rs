@@ -30,7 +30,7 @@ impl Indexed {
         self.members.find(hash_of(self.hasher, member), |m| m.is_named(&code)).is_some()
     }
 
-    /// Adds a member; answers whether it is new.
+    /// Adds a member; returns whether it is new.
     pub(super) fn add(&mut self, member: Item<'_>) -> bool {
         let (hash, code) = (hash_of(self.hasher, member), Code::of(member));
         let is_new = self.members.find(hash, |m| m.is_named(&code)).is_none();
@@ -59,7 +59,7 @@ impl Indexed {
         self.members.trim();
     }
 
-    /// Moves a member to another set that does not have it; answers whether it was there.
+    /// Moves a member to another set that does not have it; returns whether it was there.
     pub(super) fn move_to(&mut self, other: &mut Indexed, member: Item<'_>) -> bool {
         let (hash, code) = (hash_of(self.hasher, member), Code::of(member));
         let Some(taken) = self.members.remove(hash, |m| m.is_named(&code)) else { return false };
@@ -89,7 +89,7 @@ impl Indexed {
         self.members.sample(random).expect("a large set is never empty").name()
     }
 
-    /// Visits the members of one bucket; answers the next cursor, zero at the end.
+    /// Visits the members of one bucket; returns the next cursor, zero at the end.
     pub(super) fn scan<'a>(&'a self, cursor: u64, mut visit: impl FnMut(Item<'a>)) -> u64 {
         self.members.scan(cursor, |member| visit(member.name()))
     }

@@ -94,7 +94,7 @@ pub(super) fn search(run: &ThinBytes, number: i64) -> Result<usize, usize> {
     Err(low)
 }
 
-/// Adds a number; answers whether it is new.
+/// Adds a number; returns whether it is new.
 pub(super) fn insert(run: &mut ThinBytes, number: i64) -> bool {
     let Err(index) = search(run, number) else { return false };
     if width_of(number) > width(run) {
@@ -113,7 +113,7 @@ fn widen(run: &mut ThinBytes, width: usize) {
     *run = wide;
 }
 
-/// Takes a number out; answers whether it was there.
+/// Takes a number out; returns whether it was there.
 pub(super) fn remove(run: &mut ThinBytes, number: i64) -> bool {
     let Ok(index) = search(run, number) else { return false };
     let (width, count) = (width(run), run.count());

@@ -163,7 +163,7 @@ impl Group {
         Some(ConsumerNumber(number))
     }
 
-    /// Takes a consumer out with all that it has; answers how much that was, and a group of
+    /// Takes a consumer out with all that it has; returns how much that was, and a group of
     /// what nobody needs any more, for freeing it.
     pub fn remove_consumer(&mut self, name: &[u8]) -> Option<(usize, Group)> {
         let at = self.place_of(name).ok()?;
@@ -219,7 +219,7 @@ impl Group {
         self.pending.replace(id, pending);
     }
 
-    /// Takes an entry back, acknowledged or gone; answers what was known of it.
+    /// Takes an entry back, acknowledged or gone; returns what was known of it.
     pub fn take(&mut self, id: StreamId) -> Option<Pending> {
         self.pending().get(id)?;
         let pending = self.pending.remove(id)?;
@@ -298,7 +298,7 @@ impl Groups {
         true
     }
 
-    /// Takes a group out; answers it.
+    /// Takes a group out; returns it.
     pub(super) fn remove(&mut self, name: &[u8]) -> Option<Arc<Group>> {
         let at = self.place_of(name).ok()?;
         let (_, group) = self.groups.remove(at);

@@ -216,7 +216,7 @@ impl<V: Dated> IdMap<V> {
         true
     }
 
-    /// Takes an id out; answers its value.
+    /// Takes an id out; returns its value.
     pub fn remove(&mut self, id: StreamId) -> Option<V> {
         let (place, found) = self.locate(id)?;
         let at = found.ok()?;
@@ -234,7 +234,7 @@ impl<V: Dated> IdMap<V> {
         })
     }
 
-    /// Takes ids out that come in order, leaf by leaf; answers leaves that nothing is left in,
+    /// Takes ids out that come in order, leaf by leaf; returns leaves that nothing is left in,
     /// for freeing them.
     pub(super) fn remove_ordered(&mut self, ids: impl Iterator<Item = StreamId>) -> IdMap<V> {
         let removed = Cell::new(0);

@@ -154,7 +154,7 @@ impl<'a> Codes<'a> {
     }
 
     /// Appends so many elements from a place on, without what stands behind their codes;
-    /// answers where the next one is.
+    /// returns where the next one is.
     pub(super) fn strip_to(self, out: &mut Vec<u8>, mut at: usize, count: usize) -> usize {
         for _ in 0..count {
             let end = Codes { wholes: 0, ..self }.skip(at);
@@ -164,7 +164,7 @@ impl<'a> Codes<'a> {
         at
     }
 
-    /// Appends so many elements from a place on as a listpack has them; answers where the
+    /// Appends so many elements from a place on as a listpack has them; returns where the
     /// next one is.
     pub(super) fn complete_to(self, out: &mut Vec<u8>, mut at: usize, count: usize) -> usize {
         for _ in 0..count {

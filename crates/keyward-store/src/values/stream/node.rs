@@ -429,7 +429,7 @@ impl Node {
     }
 
     /// Marks live entries as removed while `is_wanted` says so of them, from the first one
-    /// on; answers how many.
+    /// on; returns how many.
     pub(super) fn kill_while(
         &mut self,
         id: StreamId,

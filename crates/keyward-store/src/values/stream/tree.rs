@@ -357,7 +357,7 @@ impl<L: Leaf> Tree<L> {
     }
 
     /// Changes the leaves that ids belong to, of ids that come in order: `edit` takes those off
-    /// that lie before an end. Leaves of which nothing is left are taken out; answers them.
+    /// that lie before an end. Leaves of which nothing is left are taken out; returns them.
     pub(super) fn thin<I: Iterator<Item = StreamId>>(
         &mut self,
         ids: &mut Peekable<I>,
@@ -392,7 +392,7 @@ impl<L: Leaf> Tree<L> {
         gone
     }
 
-    /// Takes all leaves before a place out, or all where there is none; answers them.
+    /// Takes all leaves before a place out, or all where there is none; returns them.
     pub(super) fn cut_before(&mut self, place: Option<Place>) -> Tree<L> {
         let Some(Place { branch, twig }) = place else { return std::mem::take(self) };
         let mut gone =
@@ -410,7 +410,7 @@ impl<L: Leaf> Tree<L> {
         gone
     }
 
-    /// Frees up to about so many allocations; answers how many.
+    /// Frees up to about so many allocations; returns how many.
     pub(super) fn shed(&mut self, budget: usize) -> usize {
         let (budget, mut shed) = (budget.div_ceil(LEAF_ALLOCATIONS), 0);
         while shed < budget
@@ -436,7 +436,7 @@ impl<L: Leaf> Tree<L> {
     }
 
     /// Moves leaves to other allocations, from one of this number on and so many of them;
-    /// answers the number to go on from, none at the end. Shared ones stay.
+    /// returns the number to go on from, none at the end. Shared ones stay.
     pub(super) fn gather(&mut self, from: usize, budget: usize) -> Option<usize> {
         let mut before = 0;
         let mut left = budget;

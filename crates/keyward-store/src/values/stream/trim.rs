@@ -30,7 +30,7 @@ pub struct Trim {
 }
 
 impl Body {
-    /// Removes entries; answers how many, and the nodes that went as a whole.
+    /// Removes entries; returns how many, and the nodes that went as a whole.
     pub(super) fn trim(&mut self, trim: &Trim) -> (u64, Tree<Node>) {
         let (mut removed, mut stays) = (0, None);
         let mut has_work = true;

@@ -164,7 +164,7 @@ impl Indexed {
         }
     }
 
-    /// Visits the members of one bucket of the index; answers the next cursor,
+    /// Visits the members of one bucket of the index; returns the next cursor,
     /// zero at the end.
     pub(super) fn scan(&self, cursor: u64, mut visit: impl FnMut(&[u8], f64)) -> u64 {
         self.index.scan(cursor, |member| visit(member.bytes(), member.score()))

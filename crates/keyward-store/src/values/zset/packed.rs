@@ -140,7 +140,7 @@ pub(super) fn insert(run: &mut ThinBytes, member: &[u8], score: f64) {
     run.set_count(run.count() + 1);
 }
 
-/// Takes out the entry of a member; answers whether it was there.
+/// Takes out the entry of a member; returns whether it was there.
 pub(super) fn remove(run: &mut ThinBytes, member: &[u8]) -> bool {
     let mut walk = Walk::new(run);
     let Some(found) = walk.find(|found| found.member == member) else { return false };

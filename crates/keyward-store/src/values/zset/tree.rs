@@ -127,7 +127,7 @@ impl Tree {
         self.nodes.heap_bytes()
     }
 
-    /// Frees the last leaves, about `budget` entries in all, and answers how many
+    /// Frees the last leaves, about `budget` entries in all, and returns how many
     /// entries they had.
     pub(super) fn shed(&mut self, budget: usize) -> usize {
         let mut shed = 0;

@@ -6,7 +6,7 @@ use keyward_rules::host::{Guarantee, HostKind, Promise, guarantees};
 use keyward_schema::Schema;
 use serde_json::json;
 
-use crate::commands::{Format, counted};
+use crate::commands::output::{Format, counted};
 use crate::terminal::Terminal;
 
 /// The oldest server that the module can be loaded into.

@@ -43,6 +43,42 @@ library![
     "sidekiq",
 ];
 
+/// Programs that cannot share a database as they are, and the value that one of them is to be
+/// given, with an example.
+const NEED_VALUES: [(&str, &str, (&str, &str)); 6] = [
+    ("bull", "bullmq", ("bullmq", "prefix = \"bullmq\"")),
+    ("bull", "sidekiq", SIDEKIQ),
+    ("bullmq", "sidekiq", SIDEKIQ),
+    ("huey", "sidekiq", SIDEKIQ),
+    ("rate-limiter-flexible", "sidekiq", SIDEKIQ),
+    ("rate-limiter-flexible", "sidekiq", ("rate-limiter-flexible", "key = \"{address:ip}\"")),
+];
+
+/// Any word may be the name of a host, which its keys begin with.
+const SIDEKIQ: (&str, &str) = ("sidekiq", "host = \"worker-{number:uint}\"");
+
+/// What is to be written so that these can share a database: a line for each file that needs a
+/// value, with the programs that it is for.
+pub(super) fn needs(included: &[&Entry]) -> Vec<String> {
+    let has = |name: &str| included.iter().any(|entry| entry.name == name);
+    let mut needs: Vec<((&str, &str), Vec<&str>)> = Vec::new();
+    for (one, other, cure) in NEED_VALUES.iter().filter(|(one, other, _)| has(one) && has(other)) {
+        let rival = if *one == cure.0 { other } else { one };
+        match needs.iter_mut().find(|(known, _)| known == cure) {
+            Some((_, rivals)) => rivals.push(rival),
+            None => needs.push((*cure, vec![rival])),
+        }
+    }
+    let line = |((name, value), rivals): ((&str, &str), Vec<&str>)| {
+        format!(
+            "{name} and {} could claim the same keys: include {name} as {{ file = \
+             \"{FOLDER}/{name}.toml\", with = {{ {value} }} }}, with what it really has",
+            rivals.join(", ")
+        )
+    };
+    needs.into_iter().map(line).collect()
+}
+
 /// The schema of that name.
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
     LIBRARY.iter().find(|entry| entry.name == name)

@@ -13,7 +13,7 @@ use keyward_sync::database::Database;
 use keyward_sync::ddl;
 use keyward_sync::following::{FollowError, Following};
 use keyward_sync::mending::Guard;
-use keyward_sync::source::{Dial, Link, Source};
+use keyward_sync::source::{Dial, Link, Source, SourceError};
 
 /// How long the server may be silent: longer than it is asked to wait for changes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,8 +59,13 @@ fn store(door: &Door, database: &Database, schema: &Schema) {
             let (door, told) = (door.clone(), told.clone());
             move |line: &str| door.log(&format!("{told}: {line}"))
         };
+        // Before it has loaded its data nobody knows which schema it serves.
+        let Some(served) = in_force(door, schema) else {
+            std::thread::sleep(SHORT_PAUSE);
+            continue;
+        };
         let following = Following {
-            schema: in_force(door, schema),
+            schema: served,
             database: database.clone(),
             dial: dial(door.clone()),
             greeting: greeting(door),
@@ -68,6 +73,7 @@ fn store(door: &Door, database: &Database, schema: &Schema) {
             guard: Guard::Up,
             replicas: 0,
             tell: Box::new(log),
+            resends: false,
             has_failed: false,
         };
         let pause = match runtime.block_on(following.run()) {
@@ -84,19 +90,25 @@ fn store(door: &Door, database: &Database, schema: &Schema) {
     }
 }
 
-/// The schema that the server serves by now, which `KEYWARD SCHEMA APPLY` may have replaced; the
-/// one that it began with if it cannot be asked.
-fn in_force(door: &Door, schema: &Schema) -> Schema {
-    let ask = || -> Option<Schema> {
-        let mut source = Source::connect(&dial(door.clone()), &greeting(door)).ok()?;
+/// The schema that the server serves by now, which `KEYWARD SCHEMA APPLY` may have replaced, before
+/// the last start too; the one that it began with if it may not be asked, and none as long as it
+/// cannot be.
+fn in_force(door: &Door, schema: &Schema) -> Option<Schema> {
+    let ask = || -> Result<Option<Schema>, SourceError> {
+        let mut source = Source::connect(&dial(door.clone()), &greeting(door))?;
         let (db, name) = (schema.keyspace.db.to_string(), schema.keyspace.name.as_bytes());
-        source.ask("SELECT", &[b"SELECT", db.as_bytes()]).ok()?;
-        let reply = source.ask("KEYWARD", &[b"KEYWARD", b"SCHEMA", b"SHOW", name]).ok()?;
-        keyward_schema::check(&schema.source.name, reply.as_bytes()?).schema
+        source.ask("SELECT", &[b"SELECT", db.as_bytes()])?;
+        let reply = source.ask("KEYWARD", &[b"KEYWARD", b"SCHEMA", b"SHOW", name])?;
+        let text = reply.as_bytes().ok_or(SourceError::Protocol)?;
+        Ok(keyward_schema::check(&schema.source.name, text).schema)
     };
-    let mut found = ask().unwrap_or_else(|| schema.clone());
+    let mut found = match ask() {
+        Ok(found) => found.unwrap_or_else(|| schema.clone()),
+        Err(error) if error.may_pass() => return None,
+        Err(_) => schema.clone(),
+    };
     found.keyspace.db = schema.keyspace.db;
-    found
+    Some(found)
 }
 
 /// What the server wants to hear first.

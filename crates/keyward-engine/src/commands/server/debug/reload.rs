@@ -12,6 +12,7 @@ use crate::snapshot::{Coverage, DueRows, SnapshotLoader};
 use keyward_commands::{WireError, args, resolve};
 use keyward_lua::LogLevel;
 use keyward_resp::Args;
+use keyward_schema::Persist;
 use keyward_store::keyspace::OnConflict;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::loading::Rules;
@@ -66,17 +67,20 @@ pub(super) fn loadaof(ctx: &mut Ctx<'_>) -> Outcome {
     // Redis ends the process.
     let failed = WireError::Err("Error trying to load the AOF files, check server logs.");
     let Some(files) = ctx.host.open_log(logged) else { return Err(failed) };
-    let dirty = ctx.keys.changes.dirty;
+    let (dirty, wanted_snapshot) = (ctx.keys.changes.dirty, ctx.keys.changes.wants_snapshot);
     empty(ctx);
     ctx.keys.effects.listen(false);
     ctx.shared.origin = None;
     let client = std::mem::replace(ctx.session, Session::new(ClientId(0), 0, true));
     let outcome = files.into_iter().try_for_each(|file| load_file(ctx, file));
+    let outcome = outcome.and_then(|()| load_beside(ctx));
     *ctx.session = client;
     ctx.shared.listen(ctx.keys);
     let mut after = AfterLoad::default();
     while !after.step(ctx.keys, ctx.shared, ctx.session, ctx.host, usize::MAX) {}
     ctx.keys.changes.dirty = dirty;
+    // What the file tells of was saved then.
+    ctx.keys.changes.wants_snapshot = wanted_snapshot;
     if let Err(problem) = outcome {
         ctx.host.log(LogLevel::Warning, problem.as_bytes());
         return Err(failed);
@@ -115,6 +119,24 @@ fn load_file(ctx: &mut Ctx<'_>, file: LogFile) -> Result<(), String> {
     }
     ctx.keys.enter_present(present);
     outcome
+}
+
+/// Loads rows that the append-only file leaves to the last snapshot. What it tells of those follows
+/// nothing.
+fn load_beside(ctx: &mut Ctx<'_>) -> Result<(), String> {
+    let cover = &ctx.shared.log_cover;
+    let is_left = |db: &usize| cover.place(*db) == Persist::Rdb;
+    let left: Vec<usize> = (0..ctx.keys.database_count()).filter(is_left).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let Some(source) = ctx.host.open_snapshot() else { return Ok(()) };
+    left.into_iter().for_each(|db| ctx.keys.flush(db, Freeing::AtOnce));
+    let what = (Coverage::SnapshotsOnly, DueRows::Dropped);
+    let loader = SnapshotLoader::new(ctx.keys, ctx.shared, source, what, OnConflict::Refuse);
+    let mut loader = loader.map_err(|error| error.to_string())?;
+    while loader.step(ctx, usize::MAX).map_err(|error| error.to_string())? {}
+    Ok(())
 }
 
 /// Carries a command out again. Those of a transaction need no bounds: nobody sees them.

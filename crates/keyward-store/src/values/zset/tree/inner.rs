@@ -156,7 +156,7 @@ impl Inner {
         self.children[at].node.rescore((score, member), new, next)
     }
 
-    /// Frees the last leaf; answers how many entries it had. A node that has
+    /// Frees the last leaf; returns how many entries it had. A node that has
     /// none left stays without children, and is not to be used any more.
     pub(super) fn shed_leaf(&mut self, nodes: &mut Nodes) -> usize {
         let Some(child) = self.children.last_mut() else { return 0 };

@@ -44,7 +44,7 @@ impl Node {
         }
     }
 
-    /// Frees the last leaf, or empties this one; answers how many entries it had.
+    /// Frees the last leaf, or empties this one; returns how many entries it had.
     pub(super) fn shed_leaf(&mut self, nodes: &mut Nodes) -> usize {
         match self {
             Node::Leaf(leaf) => std::mem::replace(&mut **leaf, Leaf::new()).len(),

@@ -9,8 +9,8 @@ use crate::commands::server::process::finish_shutdown;
 use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
-use crate::sessions::ending::{CANNOT_SHUT_DOWN, Ending, LastWish};
 use crate::sessions::pause::{Held, Pause};
+use crate::sessions::shutdown::{CANNOT_SHUT_DOWN, LastWish, Shutdown};
 use keyward_lua::LogLevel;
 use keyward_store::keyspace::Keyspace;
 
@@ -43,7 +43,7 @@ impl Shared {
         host: &mut dyn Host,
         wish: Option<LastWish>,
     ) -> bool {
-        if self.ending.is_some() {
+        if self.shutdown.is_some() {
             return true;
         }
         self.feed_effects(keys);
@@ -56,16 +56,16 @@ impl Shared {
         let clients = self.pause.take().map_or_else(Vec::new, |pause| pause.clients);
         self.pause = Some(Pause { held: Held::Writes, until_ms: i64::MAX - 1, clients });
         let until_ms = keys.now_ms().saturating_add(timeout_s * 1000);
-        self.ending = Some(Ending { until_ms, wish, clients: Vec::new() });
+        self.shutdown = Some(Shutdown { until_ms, wish, clients: Vec::new() });
         true
     }
 
     /// The server goes on after all; whether it was about to end. Who sent SHUTDOWN gets an
     /// error.
-    pub(crate) fn cancel_ending(&mut self, keys: &mut Keyspace, host: &mut dyn Host) -> bool {
-        let Some(ending) = self.ending.take() else { return false };
+    pub(crate) fn cancel_shutdown(&mut self, keys: &mut Keyspace, host: &mut dyn Host) -> bool {
+        let Some(shutdown) = self.shutdown.take() else { return false };
         self.end_pause(keys);
-        for client in ending.clients {
+        for client in shutdown.clients {
             self.end_wait(keys, host, client, Some(CANNOT_SHUT_DOWN));
         }
         true
@@ -86,27 +86,27 @@ impl Engine {
 
     /// Whether the end that a signal asked for need not wait for replicas any longer.
     pub fn is_ready_to_end(&self) -> bool {
-        self.shared.ending.as_ref().is_some_and(|ending| {
-            ending.wish.is_none()
+        self.shared.shutdown.as_ref().is_some_and(|shutdown| {
+            shutdown.wish.is_none()
                 && (self.shared.replicas.have_all(self.shared.replication.offset())
-                    || self.keys.now_ms() >= ending.until_ms)
+                    || self.keys.now_ms() >= shutdown.until_ms)
         })
     }
 
     /// The server cannot end, and goes on.
     pub fn go_on(&mut self, host: &mut dyn Host) {
-        self.shared.cancel_ending(&mut self.keys, host);
+        self.shared.cancel_shutdown(&mut self.keys, host);
     }
 
     /// Ends the server as SHUTDOWN asked for, once replicas have everything.
     pub(crate) fn end_if_ready(&mut self, host: &mut dyn Host) {
-        let Some(ending) = &self.shared.ending else { return };
-        let (wish, is_late) = (ending.wish, self.keys.now_ms() >= ending.until_ms);
+        let Some(shutdown) = &self.shared.shutdown else { return };
+        let (wish, is_late) = (shutdown.wish, self.keys.now_ms() >= shutdown.until_ms);
         let has_all = self.shared.replicas.have_all(self.shared.replication.offset());
         let Some(wish) = wish.filter(|_| has_all || is_late) else { return };
         self.tell_lag(host);
         if !self.trusted(host, |ctx| finish_shutdown(ctx, wish)) {
-            self.shared.cancel_ending(&mut self.keys, host);
+            self.shared.cancel_shutdown(&mut self.keys, host);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The end of the server while it waits for replicas.
 //!
 //! Owns what is to be done then, and who asked for it.
-//! Not here: the wait (`engine::ending`).
+//! Not here: the wait (`engine::shutdown`).
 
 use keyward_commands::WireError;
 use keyward_store::keyspace::client_id::ClientId;
@@ -31,7 +31,7 @@ impl LastWish {
 
 /// The end that waits for replicas.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct Shutdown {
     /// It waits no longer then, in milliseconds since the epoch.
     pub(crate) until_ms: i64,
     /// That of SHUTDOWN; `None` for a signal.

@@ -1,0 +1,135 @@
+//! What came into force since the snapshot that has the rows, where the append-only file leaves them
+//! to it (`persist = "rdb"`): the schema is in the file, and what it did to the rows is not.
+
+use super::cover::{SLOWLY, apply, count, say};
+use super::{Place, accepted, call, fill, log, orders};
+use keyward_resp::Frame;
+use keyward_testkit::{Server, wait_until};
+use std::fs;
+
+fn saved(lifetime: &str) -> String {
+    orders("persist = \"rdb\"", &format!("ttl = \"{lifetime}\""))
+}
+
+fn logged() -> String {
+    orders("persist = \"aof\"", "ttl = \"none\"")
+}
+
+fn is_dated(server: &Server) -> bool {
+    match call(&mut server.client(), "TTL order:1") {
+        Frame::Integer(-1) => false,
+        Frame::Integer(1..) => true,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Twenty rows that a snapshot has.
+fn rows_of(schema: &str) -> (Place, Server) {
+    let place = Place::new(true);
+    let server = place.start(schema);
+    fill(&server, "order:", 20);
+    say(&server, "SAVE");
+    (place, server)
+}
+
+#[test]
+fn what_was_applied_is_done_again_to_rows_of_a_snapshot_from_before() {
+    for (before, after) in [("1h", "none"), ("none", "1h")] {
+        let (place, server) = rows_of(&saved(before));
+        apply(&server, &saved(after));
+        wait_until(|| is_dated(&server) == (after != "none"));
+        drop(server);
+        for start in 1..=2 {
+            let server = place.start(&saved(before));
+            assert_eq!(count(&server), Frame::Integer(20), "{before} to {after}, start {start}");
+            assert_eq!(is_dated(&server), after != "none", "{before} to {after}, start {start}");
+            assert!(log(&server).contains("put another schema in force"), "{}", log(&server));
+        }
+    }
+}
+
+#[test]
+fn what_was_applied_is_asked_again_of_another_snapshot() {
+    let (place, server) = rows_of(&saved("none"));
+    let dump = place.data.path().join("dump.rdb");
+    let aside = place.own.path().join("dump.rdb");
+    fs::copy(&dump, &aside).expect("a copy");
+    say(&server, "SET order:20 later");
+    say(&server, "SAVE");
+    apply(&server, &saved("1h"));
+    wait_until(|| is_dated(&server));
+    drop(server);
+    fs::copy(&aside, &dump).expect("it is put back");
+    let refused = place.refusal(&saved("none"));
+    let server = place.serve(&[&saved("none")], &["--accept", &accepted(&refused)]);
+    assert_eq!(count(&server), Frame::Integer(20));
+    assert!(is_dated(&server));
+}
+
+#[test]
+fn what_a_start_did_and_no_snapshot_has_is_asked_again() {
+    let (place, server) = rows_of(&saved("none"));
+    drop(server);
+    let asked = accepted(&place.refusal(&saved("1h")));
+    let options = [&["--accept", &asked][..], &SLOWLY].concat();
+    let server = place.serve(&[&saved("1h")], &options);
+    assert!(is_dated(&server));
+    // The snapshot is not written yet.
+    drop(server);
+    assert_eq!(accepted(&place.refusal(&saved("1h"))), asked);
+    let server = place.serve(&[&saved("1h")], &["--accept", &asked]);
+    assert!(is_dated(&server));
+    wait_until(|| log(&server).contains("Background saving terminated with success"));
+    drop(server);
+    assert!(is_dated(&place.start(&saved("1h"))));
+}
+
+#[test]
+fn rows_that_leave_a_log_stay_though_it_is_switched_off_and_on() {
+    for is_off_before in [false, true] {
+        let place = Place::new(true);
+        let server = place.serve(&[&logged()], &["--save", ""]);
+        fill(&server, "order:", 10);
+        if is_off_before {
+            say(&server, "CONFIG SET appendonly no");
+        }
+        apply(&server, &saved("none"));
+        say(&server, "CONFIG SET appendonly no");
+        say(&server, "CONFIG SET appendonly yes");
+        let info = |server: &Server| super::text(&call(&mut server.client(), "INFO persistence"));
+        wait_until(|| {
+            let info = info(&server);
+            info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
+        });
+        say(&server, "SET order:10 later");
+        drop(server);
+        let server = place.serve(&[&saved("none")], &["--save", ""]);
+        assert_eq!(count(&server), Frame::Integer(11), "off before: {is_off_before}");
+        // A snapshot has them from now on.
+        say(&server, "SAVE");
+        say(&server, "CONFIG SET appendonly no");
+        say(&server, "CONFIG SET appendonly yes");
+        say(&server, "SET order:11 unsaved");
+        drop(server);
+        let server = place.serve(&[&saved("none")], &["--save", ""]);
+        assert_eq!(count(&server), Frame::Integer(11), "off before: {is_off_before}");
+    }
+}
+
+#[test]
+fn an_edited_file_that_takes_the_place_of_what_was_applied_is_told() {
+    for place in Place::both() {
+        let file = orders("", "ttl = \"none\"");
+        let server = place.start(&file);
+        fill(&server, "order:", 20);
+        apply(&server, &format!("{file}\n[key.\"new:{{id}}\"]\ntype = \"string\"\n"));
+        place.end(server);
+        let server = place.start(&file);
+        assert!(log(&server).contains("that one stays in force"), "{}", log(&server));
+        place.end(server);
+        let server = place.start(&file.replace("ttl =", "expect = \"10k\"\nttl ="));
+        assert!(log(&server).contains("was edited since, and takes its place"), "{}", log(&server));
+        assert_eq!(count(&server), Frame::Integer(20));
+        place.end(server);
+    }
+}

@@ -1,0 +1,117 @@
+//! Items of lists whose sink goes, comes back, observes or becomes another one.
+
+use keyward_testkit::Client;
+
+use crate::stage::{begun, call_all, said};
+
+const LEDGER: &str = r#"
+[keyspace]
+name = "ledger"
+
+[key."tx:{user:int}"]
+type  = "list"
+ttl   = "none"
+items = { id = "str" }
+allow = ["KW0310: a row of the table each"]
+sink  = { append = "tx" }
+
+[key."queue"]
+type  = "list"
+ttl   = "none"
+items = "string"
+allow = ["KW0310: drained"]
+sink  = { drain = "queue" }
+"#;
+
+const IDS: &str = "SELECT string_agg(id, ' ' ORDER BY id) FROM tx";
+
+fn push(client: &mut Client, id: &str) {
+    let item = format!(r#"{{"id":"{id}"}}"#);
+    client.call(["RPUSH", "tx:1", &item]).expect("a reply");
+}
+
+#[test]
+fn items_that_are_pushed_while_their_key_observes_are_stored_when_it_does_not() {
+    let (stage, server, mut client) = begun(LEDGER, "RPUSH queue x");
+    push(&mut client, "a");
+    said(&stage.sync_once(&server));
+    for (id, next) in [("b", "c"), ("d", "e")] {
+        call_all(&mut client, "KEYWARD MODE observe");
+        push(&mut client, id);
+        if id == "d" {
+            said(&stage.sync_once(&server));
+        }
+        call_all(&mut client, "KEYWARD MODE enforce");
+        push(&mut client, next);
+        said(&stage.sync_once(&server));
+    }
+    said(&stage.sync_once(&server));
+    stage.check(IDS, "a b c d e");
+}
+
+#[test]
+fn items_that_are_pushed_while_their_sink_is_away_are_stored_when_it_is_back() {
+    let (stage, server, mut client) = begun(LEDGER, "RPUSH queue x");
+    push(&mut client, "a");
+    said(&stage.sync_once(&server));
+    let without = LEDGER.replace("sink  = { append = \"tx\" }", "");
+    for (id, next) in [("b", "c"), ("d", "e")] {
+        stage.change_schema(&without);
+        stage.apply(&mut client);
+        push(&mut client, id);
+        if id == "d" {
+            said(&stage.sync_once(&server));
+        }
+        stage.change_schema(LEDGER);
+        stage.apply(&mut client);
+        push(&mut client, next);
+        said(&stage.sync_once(&server));
+    }
+    stage.check(IDS, "a b c d e");
+}
+
+#[test]
+fn a_key_that_the_table_of_an_append_has_already_is_a_dead_letter() {
+    let schema = LEDGER.replace("append = \"tx\"", "append = \"tx\", key = [\"id\"]");
+    let (stage, server, mut client) = begun(&schema, "RPUSH queue x");
+    push(&mut client, "a");
+    said(&stage.sync_once(&server));
+    push(&mut client, "a");
+    push(&mut client, "b");
+    push(&mut client, "b");
+    call_all(&mut client, "RPUSH queue y");
+    let told = said(&stage.sync_once(&server));
+    assert!(told.contains("2 items were refused"), "{told}");
+    stage.check(IDS, "a b");
+    stage.check("SELECT count(*) FROM queue", "2");
+    stage.check(
+        "SELECT convert_from(item, 'UTF8'), reason LIKE '%tx_pkey%' FROM keyward_dead_letters \
+         ORDER BY entry",
+        "{\"id\":\"a\"}|t\n{\"id\":\"b\"}|t",
+    );
+    // It can be had again once the row is gone.
+    stage.postgres.query("DELETE FROM tx WHERE id = 'a'");
+    let told = said(&stage.sync_with(&server, &["--once", "--resend"]));
+    assert!(told.contains("1 dead letter sent again and stored, 1 refused once more"), "{told}");
+    stage.check(IDS, "a b");
+}
+
+#[test]
+fn an_append_that_becomes_a_drain_stores_what_waits_once() {
+    let (stage, server, mut client) = begun(LEDGER, "RPUSH queue x");
+    said(&stage.sync_once(&server));
+    push(&mut client, "a");
+    push(&mut client, "b");
+    // It left its list before that was drained, so that nobody else has it.
+    push(&mut client, "popped");
+    push(&mut client, "popped");
+    call_all(&mut client, "RPOP tx:1 2");
+    stage.change_schema(&LEDGER.replace("append = \"tx\"", "drain = \"tx\""));
+    stage.apply(&mut client);
+    said(&stage.sync_once(&server));
+    stage.check(IDS, "a b");
+    let told = said(&stage.sync_with(&server, &["--once", "--resend"]));
+    assert!(told.contains("4 dead letters sent again and stored, 0 refused"), "{told}");
+    stage.check(IDS, "a b popped popped");
+    stage.check("SELECT count(*) FROM keyward_dead_letters", "0");
+}
