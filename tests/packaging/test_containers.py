@@ -59,6 +59,26 @@ class Containerfile(unittest.TestCase):
         wanted = re.search(r'rust-version = "([0-9.]+)"', (ROOT / "Cargo.toml").read_text()).group(1)
         self.assertEqual(rust, wanted)
 
+    def test_what_its_head_says_to_run_is_healthy(self):
+        text = (ROOT / "packaging/Containerfile").read_text()
+        told = re.search(r"docker run ((?:.*\\\n)*.*)\n#\n", text).group(1)
+        words = re.sub(r"\\\n#", " ", told).split()
+        environment = dict([words[words.index("-e") + 1].split("=", 1)])
+        command = words[words.index("serve"):]
+        health = json.loads(self.value("HEALTHCHECK")[0].split("CMD ", 1)[1])[1:]
+        with tempfile.TemporaryDirectory() as folder:
+            command[1] = settings_in(folder, "container.conf")
+            with Server(command, folder, environment) as server:
+                server.wait_until_healthy(environment)
+                health.insert(1, f"127.0.0.1:{server.port}")
+                for given, code in [(environment, 0), ({}, 1)]:
+                    asked = subprocess.run([KEYWARD, *health], env=given, check=False,
+                                           capture_output=True, text=True)
+                    self.assertEqual(asked.returncode, code, asked.stderr)
+        by_tls = re.search(r"--health-cmd 'keyward (.*)'", text).group(1).split()
+        asked = subprocess.run([KEYWARD, *by_tls, "--help"], capture_output=True, check=False)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+
     def test_its_command_serves(self):
         entry, command = (json.loads(self.value(name)[0]) for name in ["ENTRYPOINT", "CMD"])
         self.assertEqual(entry, ["keyward"])

@@ -94,6 +94,12 @@ class Package(unittest.TestCase):
                          ["explain", "explain-code"])
         options = run("bash", "-c", ask, "bash", script, "ping", "--w").stdout.split()
         self.assertEqual(options, ["--within"])
+        options = run("bash", "-c", ask, "bash", script, "serve", "--appendo").stdout.split()
+        self.assertEqual(options, ["--appendonly"])
+        values = run("bash", "-c", ask, "bash", script, "serve", "--appendonly", "").stdout.split()
+        self.assertEqual(values, ["yes", "no"])
+        values = run("bash", "-c", ask, "bash", script, "init", "--with", "ce").stdout.split()
+        self.assertEqual(values, ["celery"])
 
     def test_the_scripts_of_other_shells_know_every_command(self):
         for file in ["_keyward", "keyward.fish"]:
@@ -109,6 +115,7 @@ class Package(unittest.TestCase):
             for file, source in [
                 ("usr/bin/keyward", "bin/keyward"),
                 ("usr/lib/systemd/system/keyward.service", "packaging/keyward.service"),
+                ("usr/lib/systemd/system/keyward-sync.service", "packaging/keyward-sync.service"),
                 ("usr/lib/sysusers.d/keyward.conf", "packaging/keyward.sysusers"),
                 ("etc/keyward/keyward.conf", "packaging/keyward.conf"),
                 ("etc/logrotate.d/keyward", "packaging/keyward.logrotate"),
@@ -124,8 +131,42 @@ class Package(unittest.TestCase):
             again = run(self.package / "install", "--root", folder)
             self.assertEqual(again.returncode, 0, again.stderr)
             self.assertEqual(conf.read_text(), "port 7000\n")
-            new = Path(f"{conf}.new").read_text()
+            new = Path(f"{conf}.dpkg-dist").read_text()
             self.assertEqual(new, (ROOT / "packaging/keyward.conf").read_text())
+            self.assertIn(f"kept {conf}", again.stdout)
+
+    def test_its_pages_link_to_what_is_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(self.package / "install", "--root", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for root in [self.package, Path(folder) / "usr/share/doc/keyward"]:
+                pages = list(root.rglob("*.md"))
+                self.assertIn(root / "docs/replication.md", pages)
+                links = 0
+                for page in pages:
+                    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+                        if "://" not in target:
+                            links += 1
+                            self.assertTrue((page.parent / target).exists(), f"{page}: {target}")
+                self.assertGreater(links, 30)
+
+    def test_a_second_installation_leaves_nothing_for_logrotate(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rotated = Path(folder) / "etc/logrotate.d"
+            for _ in range(2):
+                done = run(self.package / "install", "--root", folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            # Nothing differs, so nothing is put beside.
+            self.assertEqual([path.name for path in rotated.iterdir()], ["keyward"])
+            (rotated / "keyward").write_text("/var/log/keyward/*.log {\n    daily\n}\n")
+            done = run(self.package / "install", "--root", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(list(rotated.iterdir())), 2)
+            conf = Path(folder) / "logrotate.conf"
+            conf.write_text(f"include {rotated}\n")
+            tried = run("logrotate", "--debug", "--state", f"{folder}/state", conf)
+            self.assertNotIn("duplicate", tried.stderr)
+            self.assertRegex(tried.stderr, r"(?i)ignoring keyward\.dpkg-dist")
 
     def test_cargo_installs_it(self):
         with tempfile.TemporaryDirectory() as folder:

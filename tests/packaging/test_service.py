@@ -69,6 +69,26 @@ class Unit(unittest.TestCase):
         self.assertIn("/var/log/keyward/*.log {", (PACKAGING / "keyward.logrotate").read_text())
 
 
+class SyncUnit(Unit):
+    """The unit of `keyward sync`, by the same measures."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        text = (PACKAGING / "keyward-sync.service").read_text()
+        self.assertIn("ExecStart=/usr/bin/keyward sync ", text)
+        self.unit = Path(self.folder.name) / "keyward-sync.service"
+        self.unit.write_text(text.replace("=/usr/bin/keyward ", f"={KEYWARD} "))
+
+    def test_the_unit_has_the_places_that_the_settings_name(self):
+        unit = self.unit.read_text()
+        for line in ["Type=exec", "User=keyward", "ProtectSystem=strict", "NoNewPrivileges=yes"]:
+            self.assertIn(f"\n{line}\n", unit)
+        self.assertIn("\nEnvironmentFile=-/etc/default/keyward-sync\n", unit)
+        default = (PACKAGING / "keyward-sync.default").read_text()
+        self.assertIn("\nKEYWARD_SYNC=", default)
+
+
 class Settings(unittest.TestCase):
     def test_the_settings_are_served_and_the_manager_is_told(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -91,6 +111,29 @@ class Settings(unittest.TestCase):
                 self.assertEqual(server.process.wait(PATIENCE_S), 0)
             log = (Path(folder) / "log" / "keyward.log").read_text()
             self.assertIn("Ready to accept connections on 127.0.0.1:", log)
+
+    def test_a_redis_conf_in_their_place_is_served_as_the_unit_starts_it(self):
+        unit = (PACKAGING / "keyward.service").read_text()
+        words = re.search(r"(?m)^ExecStart=/usr/bin/keyward (.*)$", unit).group(1).split()
+        with tempfile.TemporaryDirectory() as folder:
+            manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self.addCleanup(manager.close)
+            manager.settimeout(PATIENCE_S)
+            manager.bind(f"{folder}/notify")
+            conf = Path(folder) / "redis.conf"
+            conf.write_text(f"daemonize yes\nsupervised no\ndir {folder}\npidfile {folder}/pid\n")
+            schema = Path(folder) / "shop"
+            schema.mkdir()
+            (schema / "keyward.toml").write_text(
+                '[keyspace]\nname = "shop"\n[key."a"]\ntype = "string"\nttl = "none"\n'
+            )
+            at = words.index("$KEYWARD_SCHEMAS")
+            words[at:at + 1] = [str(schema)]
+            words[words.index("/etc/keyward/keyward.conf")] = str(conf)
+            with Server(words, folder, {"NOTIFY_SOCKET": f"{folder}/notify"}) as server:
+                self.hear(manager, "READY=1")
+                self.assertIsNone(server.process.poll())
+                self.assertIn("SCHEMA", server.ask("SET", "b", "1"))
 
     def hear(self, manager, line):
         while line not in manager.recv(4096).decode().splitlines():
