@@ -11,7 +11,7 @@
 mod snapshots;
 mod throughput;
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::load::Load;
 use crate::peer::{LOAD_CORE, Peer};
 use crate::report::median;

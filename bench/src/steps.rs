@@ -14,7 +14,7 @@ mod packed;
 mod streams;
 mod undone;
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use elsewhere::Elsewhere;
 use keyward_engine::{ClientId, EngineOptions, Gathering, Tunables};
 use keyward_resp::push_request;

@@ -11,7 +11,7 @@
 
 mod rows;
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
 use crate::report::median;

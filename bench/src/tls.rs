@@ -4,7 +4,7 @@
 //! and without a thousand handshakes at once, half of which fall silent; the load itself is
 //! without TLS, so that nothing but the handshakes differs.
 
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
 use anyhow::Context;

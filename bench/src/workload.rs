@@ -8,8 +8,7 @@ use crate::load::Load;
 use crate::peer::Peer;
 
 /// The names of all, as an argument.
-pub(crate) const ALL: &str =
-    "set,get,incr,lpush,rpush,lpop,sadd,hset,spop,zadd,zpopmin,lrange_100,mset,xadd,xrange_100";
+pub(crate) const ALL: &str = "set,get,incr,lpush,rpush,lpop,sadd,hset,spop,zadd,zpopmin,lrange_100,mset,xadd,xrange_100,xread_10,xreadgroup";
 
 /// One kind of command under load.
 #[derive(Debug)]
@@ -32,6 +31,8 @@ enum Fill {
     Hundred,
     /// A hundred entries of a stream.
     Entries,
+    /// An entry for each command, and a group that has read none.
+    Unread,
     /// An element for each command, by this test of redis-benchmark.
     Elements(&'static str),
     /// A member for each command, by this test. Members are drawn at random from all keys:
@@ -40,7 +41,7 @@ enum Fill {
 }
 
 #[rustfmt::skip]
-const WORKLOADS: [Workload; 15] = [
+const WORKLOADS: [Workload; 17] = [
     plain("set", "SET", &["-t", "set"]),
     plain("get", "GET", &["-t", "get"]),
     plain("incr", "INCR", &["-t", "incr"]),
@@ -57,7 +58,12 @@ const WORKLOADS: [Workload; 15] = [
     plain("mset", "MSET of 10", &["-t", "mset"]),
     on("xadd", "XADD of 5 fields", XADD, "mystream", Fill::Nothing),
     on("xrange_100", "XRANGE of 100", &["XRANGE", "mystream", "-", "+"], "mystream", Fill::Entries),
+    on("xread_10", "XREAD of 10", &["XREAD", "COUNT", "10", "STREAMS", "mystream", "0"], "mystream", Fill::Entries),
+    on("xreadgroup", "XREADGROUP of one", XREADGROUP, "mystream", Fill::Unread),
 ];
+
+const XREADGROUP: &[&str] =
+    &["XREADGROUP", "GROUP", "workers", "ann", "COUNT", "1", "STREAMS", "mystream", ">"];
 
 const XADD: &[&str] = &[
     "XADD",
@@ -113,12 +119,16 @@ impl Workload {
             Fill::Nothing => return Ok(()),
             Fill::Hundred => (&["-t", "lpush"], 100),
             Fill::Entries => (XADD, 100),
+            Fill::Unread => (XADD, requests),
             Fill::Elements(test) => (&["-t", test], requests),
             Fill::Members(test) => (&["-t", test], requests * 2),
         };
         // One command at a time where few are sent: a batch would send more than asked for.
         let pipeline = if count < 10_000 { 1 } else { 64 };
         peer.load(test, &Load { pipeline, requests: count, ..*load })?;
+        if let (Fill::Unread, Some(stream)) = (self.fill, self.collection) {
+            peer.call(&["XGROUP", "CREATE", stream, "workers", "0"])?;
+        }
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! What clients see while a snapshot is written, and how long that takes.
 
 use super::{load_seconds, order, start, wait_until, write_heading, write_row};
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::connection::Connection;
 use crate::paced::{self, Latencies};
 use crate::peer::Peer;

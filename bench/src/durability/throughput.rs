@@ -1,7 +1,7 @@
 //! What the append-only file costs while commands come as fast as they are answered.
 
 use super::{order, start};
-use crate::Arguments;
+use crate::arguments::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
 use crate::report::median;
