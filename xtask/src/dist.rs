@@ -6,8 +6,10 @@
 //!   man/*.1                    made by the program itself, of the declarations of --help
 //!   completions/               for bash, zsh and fish, likewise
 //!   packaging/                 service, settings, logrotate, container file
-//!   install, licences, README.md, CHANGELOG.md, COMPAT.md, upgrading.md
+//!   docs/                      every page, with its pictures
+//!   install, licences, README.md, CHANGELOG.md, COMPAT.md
 //! ```
+//! Links of the pages to what is only in the repository become plain words.
 //! Invariants: an archive has its name only when it is whole; the same program and texts make
 //! the same bytes, with the time of the last commit on every file.
 //! Not here: building for other machines, containers (`packaging/Containerfile` builds there).
@@ -22,11 +24,10 @@ use anyhow::{Context, bail, ensure};
 /// What a program may take, stripped.
 const PROGRAM_MB_MAX: u64 = 16;
 /// Texts at the top of the archive, and where they are in the repository.
-const TEXTS: [(&str, &str); 7] = [
+const TEXTS: [(&str, &str); 6] = [
     ("README.md", "README.md"),
     ("CHANGELOG.md", "CHANGELOG.md"),
     ("COMPAT.md", "COMPAT.md"),
-    ("upgrading.md", "docs/upgrading.md"),
     ("LICENSE-APACHE", "LICENSE-APACHE"),
     ("LICENSE-MIT", "LICENSE-MIT"),
     ("install", "packaging/install"),
@@ -133,7 +134,52 @@ fn stage(root: &Path, program: &Path, staged: &Path, mb_max: u64) -> anyhow::Res
     for (name, source) in TEXTS {
         fs::copy(root.join(source), staged.join(name)).with_context(|| source.to_owned())?;
     }
+    for directory in ["docs", "docs/pictures"] {
+        fs::create_dir_all(staged.join(directory))?;
+        for entry in fs::read_dir(root.join(directory))? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                fs::copy(entry.path(), staged.join(directory).join(entry.file_name()))?;
+            }
+        }
+    }
+    for directory in ["", "docs", "packaging"] {
+        unlink_pages(&staged.join(directory))?;
+    }
     Ok(bytes)
+}
+
+/// Takes the links to what is not there out of the pages of a directory.
+fn unlink_pages(directory: &Path) -> anyhow::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let text = fs::read_to_string(&path)?;
+            fs::write(&path, without_dead_links(&text, |to| directory.join(to).exists()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A page whose links to files that are not there are the words they stand behind.
+fn without_dead_links(page: &str, is_there: impl Fn(&str) -> bool) -> String {
+    let (mut kept, mut rest) = (String::new(), page);
+    while let Some(middle) = rest.find("](") {
+        let Some(length) = rest[middle..].find(')') else { break };
+        let (link, after) = rest.split_at(middle + length + 1);
+        let target = &link[middle + 2..link.len() - 1];
+        let file = target.split('#').next().unwrap_or_default();
+        let is_dead = !file.is_empty() && !file.contains("://") && !is_there(file);
+        match link[..middle].rfind('[').filter(|_| is_dead) {
+            Some(open) => {
+                kept.push_str(&link[..open]);
+                kept.push_str(&link[open + 1..middle]);
+            }
+            None => kept.push_str(link),
+        }
+        rest = after;
+    }
+    kept + rest
 }
 
 fn check_size(bytes: u64, mb_max: u64) -> anyhow::Result<()> {
@@ -180,6 +226,20 @@ mod tests {
         assert!(check_size(16_000_000, 16).is_ok());
         let refused = check_size(16_000_001, 16).expect_err("a byte too many");
         assert_eq!(refused.to_string(), "the program has 16000001 bytes, more than 16 MB");
+    }
+
+    #[test]
+    fn links_to_what_is_not_there_become_words() {
+        let check = |page: &str, expected: &str| {
+            assert_eq!(without_dead_links(page, |file| file == "docs/a.md"), expected, "{page}");
+        };
+        check("see [a](docs/a.md#b), [b](b.md) and [c](c/).", "see [a](docs/a.md#b), b and c.");
+        check(
+            "[x](#here) [y](https://example.org/b.md)",
+            "[x](#here) [y](https://example.org/b.md)",
+        );
+        check("no link ](b.md) here [", "no link ](b.md) here [");
+        check("open [b](b.md", "open [b](b.md");
     }
 
     #[test]

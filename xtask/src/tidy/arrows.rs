@@ -6,7 +6,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::{TextFile, Tree, Violation};
+use super::tree::{TextFile, Tree, Violation};
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 

@@ -1,10 +1,10 @@
-//! No many files of a crate import each other in a circle.
+//! Only few files of a crate use each other in a circle.
 //!
 //! A circle is a set of files each of which depends on all others: none of them can be
 //! understood, or moved, without the rest. A small one is a module in several files.
 
 use super::imports::{CrateFiles, Module};
-use super::{Tree, Violation};
+use super::tree::{Tree, Violation};
 
 /// The most files in a circle.
 const FILES_MAX: usize = 8;
@@ -15,12 +15,16 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
         let Some(folder) = file.path.strip_suffix("Cargo.toml") else { continue };
         let files = CrateFiles::below(tree, &format!("{folder}src/"));
         for circle in circles(&files).iter().filter(|circle| circle.len() > FILES_MAX) {
-            let names: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+            let names: Vec<String> = circle.iter().map(name).collect();
             let message = format!("{} files import each other: {}", names.len(), names.join(", "));
             violations.push(file.violation(0, message));
         }
     }
     violations
+}
+
+fn name(module: &Module) -> String {
+    if module.is_empty() { "the root".to_owned() } else { module.join("::") }
 }
 
 /// Strongly connected components of more than one file, by Tarjan's algorithm.
@@ -97,7 +101,8 @@ mod tests {
         let files: Vec<(String, String)> = (0..length)
             .map(|at| {
                 let next = (at + 1) % length;
-                (format!("crates/a/src/m{at}.rs"), format!("use crate::m{next}::X;\n"))
+                let code = format!("use crate::m{next}::X{next};\nstruct X{at};\n");
+                (format!("crates/a/src/m{at}.rs"), code)
             })
             .collect();
         let mut tree = vec![("crates/a/Cargo.toml", "[package]\nname = \"a\"\n")];

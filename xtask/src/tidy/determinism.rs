@@ -1,7 +1,7 @@
 //! The core reads no clock, no randomness, no file, no socket, no
 //! environment, and starts no thread: all of that comes in as arguments.
 
-use super::{TextFile, Tree, Violation};
+use super::tree::{TextFile, Tree, Violation};
 
 const CORE: [&str; 4] = [
     "crates/keyward-engine/src/",

@@ -1,6 +1,6 @@
 //! A file is named after its concept, and a parent stands beside its folder.
 
-use super::{Tree, Violation};
+use super::tree::{Tree, Violation};
 
 const FORBIDDEN: [(&str, &str); 5] = [
     ("mod.rs", "a parent stands beside its folder, as `hash.rs` beside `hash/`"),

@@ -1,179 +1,164 @@
-//! Which files of a crate import which others of it.
+//! Which files of a crate use which others of it.
 //!
-//! Owns reading `use` trees and paths in code, as far as they stay within the crate:
-//! `crate::`, `super::`, `self::`, and children by their names. A re-export is none: who
-//! imports through it depends on what it names, not on the facade. What is `#[cfg(test)]` does
-//! not count.
+//! Owns finding the file that has what a path names, as far as it stays within the crate: from
+//! `crate`, `super`, `self`, a child, or a name that is imported; through re-exports, since who
+//! imports by one depends on what it names and not on the facade. To import a module is
+//! nothing by itself, and neither is `mod child;`: what is used of it counts.
+//! Not here: methods, which are called without a path.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod scopes;
 
-use super::{TextFile, Tree};
+use std::collections::BTreeMap;
 
-/// A module, by its path from the crate's root.
+use super::tree::{TextFile, Tree};
+use scopes::{Scope, scopes_of};
+
+/// A module, by its path from the crate's root, which is empty.
 pub(super) type Module = Vec<String>;
+
+/// Re-exports of re-exports that are followed.
+const FACADES_MAX: usize = 16;
 
 /// The files of a crate.
 pub(super) struct CrateFiles<'t> {
     files: BTreeMap<Module, &'t TextFile>,
+    scopes: BTreeMap<Module, Scope>,
+}
+
+/// What a path names.
+enum Found {
+    /// A module itself.
+    Module(Module),
+    /// Something in a module.
+    Item(Module),
 }
 
 impl<'t> CrateFiles<'t> {
     /// Those below a folder, which ends in `src/`.
     pub(super) fn below(tree: &'t Tree, folder: &str) -> CrateFiles<'t> {
-        let module = |file: &'t TextFile| {
-            let path = file.path.strip_prefix(folder)?.strip_suffix(".rs")?;
+        let mut files = BTreeMap::new();
+        for file in tree.rust_files() {
+            let path = file.path.strip_prefix(folder).and_then(|path| path.strip_suffix(".rs"));
+            let Some(path) = path else { continue };
             let is_test = path == "tests" || path.ends_with("/tests") || path.contains("/tests/");
-            let module = path.split('/').map(str::to_owned);
-            let is_root = path == "lib" || path == "main";
-            (!is_test && !is_root).then(|| (module.collect(), file))
-        };
-        CrateFiles { files: tree.rust_files().filter_map(module).collect() }
+            // A program of its own.
+            let is_binary = path.starts_with("bin/");
+            let module: Module = match path {
+                "lib" | "main" => Module::new(),
+                path => path.split('/').map(str::to_owned).collect(),
+            };
+            if !is_test && !is_binary {
+                files.entry(module).or_insert(file);
+            }
+        }
+        let scopes = files.iter().flat_map(|(module, file)| scopes_of(module, file)).collect();
+        CrateFiles { files, scopes }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Module, &'t TextFile)> {
         self.files.iter().map(|(module, file)| (module, *file))
     }
 
-    /// What a module imports of its crate: the file, and the line.
+    /// What the file of a module uses of its crate: the file, and the line.
     pub(super) fn imports(&self, module: &Module) -> Vec<(Module, usize)> {
         let mut found = BTreeMap::new();
-        for (path, line) in paths(&code_of(self.files[module])) {
-            let Some(absolute) = self.absolute(module, &path) else { continue };
-            let parts = (1..=absolute.len()).rev().map(|len| absolute[..len].to_vec());
-            let Some(target) = parts.into_iter().find(|part| self.files.contains_key(part)) else {
-                continue;
-            };
-            if target != *module {
-                found.entry(target).or_insert(line);
+        let mut add = |target: &Module, line: usize| {
+            let file = &self.scopes[target].file;
+            if file != module {
+                let first = found.entry(file.clone()).or_insert(line);
+                *first = line.min(*first);
+            }
+        };
+        let below = self.scopes.range(module.clone()..);
+        let below = below.take_while(|(scope, _)| scope.starts_with(module));
+        for (scope, own) in below.filter(|(_, scope)| scope.file == *module) {
+            for import in own.imports.iter().filter(|import| !import.is_export) {
+                match self.find(scope, without_star(&import.path), &import.name, 0) {
+                    Some(Found::Item(target)) => add(&target, import.line),
+                    Some(Found::Module(target)) if import.name == "*" => add(&target, import.line),
+                    Some(Found::Module(_)) | None => {}
+                }
+            }
+            for (path, line) in &own.paths {
+                if let Some(Found::Item(target)) = self.find(scope, path, "", 0) {
+                    add(&target, *line);
+                }
             }
         }
         found.into_iter().collect()
     }
 
-    /// A path from the crate's root, if it stays within the crate.
-    fn absolute(&self, module: &Module, path: &[String]) -> Option<Module> {
-        let rest = |from: usize| path[from..].iter().cloned();
-        match path[0].as_str() {
-            "crate" => Some(rest(1).collect()),
-            "self" => Some(module.iter().cloned().chain(rest(1)).collect()),
+    /// What a path in a module names; `None` outside of the crate. `except` is the name that an
+    /// import gives it: the import itself does not tell what it is.
+    fn find(&self, scope: &Module, path: &[String], except: &str, depth: usize) -> Option<Found> {
+        if depth > FACADES_MAX {
+            return None;
+        }
+        let first = path.first()?;
+        match first.as_str() {
+            "crate" | "$crate" => self.walk(Module::new(), &path[1..], depth),
+            "self" => self.walk(scope.clone(), &path[1..], depth),
             "super" => {
                 let up = path.iter().take_while(|part| *part == "super").count();
-                let kept = module.len().checked_sub(up)?;
-                Some(module[..kept].iter().cloned().chain(rest(up)).collect())
+                let kept = scope.len().checked_sub(up)?;
+                self.walk(scope[..kept].to_vec(), &path[up..], depth)
             }
-            _ => {
-                let child: Module = module.iter().cloned().chain(rest(0)).collect();
-                self.files.contains_key(&child[..=module.len()]).then_some(child)
-            }
+            _ if self.child(scope, first).is_some() => self.walk(scope.clone(), path, depth),
+            name if name != except => self.by_import(scope, path, depth),
+            _ => None,
         }
     }
-}
 
-/// The code without comments and without what only tests have. Other lines stay where they
-/// are.
-fn code_of(file: &TextFile) -> String {
-    let mut lines = file.code_lines().map(|(_, code)| code).collect::<Vec<_>>();
-    let mut at = 0;
-    while at < lines.len() {
-        let end = match lines[at].trim() == "#[cfg(test)]" {
-            true => end_of_item(&lines, at),
-            false => at,
-        };
-        if end > at {
-            lines[at..end].fill("");
-        }
-        at = end.max(at + 1);
+    /// What a path names whose first part is imported by a module.
+    fn by_import(&self, scope: &Module, path: &[String], depth: usize) -> Option<Found> {
+        let (name, behind) = path.split_first()?;
+        let mut imports = self.scopes.get(scope)?.imports.iter();
+        imports.by_ref().filter(|import| import.name == *name).find_map(|import| {
+            let path: Module = import.path.iter().chain(behind).cloned().collect();
+            self.find(scope, &path, name, depth + 1)
+        })
     }
-    lines.join("\n")
-}
 
-/// Where the item ends that has an attribute at `start`: behind its only line, or behind the
-/// brace that closes it, which rustfmt puts below where it begins.
-fn end_of_item(lines: &[&str], start: usize) -> usize {
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let is_attribute = |line: &&str| line.trim_start().starts_with("#[") || line.trim().is_empty();
-    let first = start + lines[start..].iter().take_while(|line| is_attribute(line)).count();
-    let is_end = |at: usize| {
-        let line = lines[at].trim();
-        let is_whole = line.ends_with([';', ',', '}']);
-        is_whole && (at == first || indent(lines[at]) == indent(lines[start]))
-    };
-    (first..lines.len()).find(|at| is_end(*at)).map_or(lines.len(), |at| at + 1)
-}
-
-/// Paths of `use` trees that are no re-exports, and those in code that begin with `crate`
-/// or `super`, each with its line.
-fn paths(code: &str) -> Vec<(Module, usize)> {
-    let mut found = Vec::new();
-    let mut rest = BTreeSet::new();
-    let mut tree: Option<(String, usize, bool)> = None;
-    for (index, line) in code.lines().enumerate() {
-        let trimmed = line.trim_start();
-        if tree.is_none() {
-            let is_export = trimmed.starts_with("pub ") || trimmed.starts_with("pub(");
-            let after = if is_export { trimmed.split_once("use ") } else { None };
-            let begun = trimmed.strip_prefix("use ").or(after.map(|(_, rest)| rest));
-            match begun.filter(|_| !is_export || trimmed.contains(" use ")) {
-                Some(begun) => tree = Some((begun.to_owned(), index + 1, is_export)),
-                None => {
-                    rest.insert((index + 1, line));
+    /// What a path names from a module on.
+    fn walk(&self, mut scope: Module, mut path: &[String], depth: usize) -> Option<Found> {
+        while let Some((name, behind)) = path.split_first()
+            && let Some(child) = self.child(&scope, name)
+        {
+            (scope, path) = (child, behind);
+        }
+        let own = self.scopes.get(&scope)?;
+        let Some(name) = path.first() else { return Some(Found::Module(scope)) };
+        if own.imports.iter().any(|import| import.name == *name) {
+            return self.by_import(&scope, path, depth);
+        }
+        let by_star = own.imports.iter().filter(|import| import.name == "*").find_map(|import| {
+            match self.find(&scope, without_star(&import.path), "*", depth + 1)? {
+                Found::Module(other) if self.scopes[&other].has(name) => {
+                    self.walk(other, path, depth + 1)
                 }
+                Found::Module(_) | Found::Item(_) => None,
             }
-        } else if let Some((text, ..)) = &mut tree {
-            text.push_str(trimmed);
-        }
-        if let Some((text, at, is_export)) = tree.take_if(|(text, ..)| text.contains(';')) {
-            let text = text.split(';').next().unwrap_or_default();
-            if !is_export {
-                leaves(text, &mut Vec::new(), &mut |path| found.push((path.to_vec(), at)));
-            }
-        }
+        });
+        by_star.or(Some(Found::Item(scope)))
     }
-    for (line, code) in rest {
-        let starts = ["crate::", "super::"].into_iter().flat_map(|start| code.match_indices(start));
-        for (at, _) in starts {
-            let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-            if !code[..at].ends_with(is_word) {
-                let path = code[at..].split(|c| !is_word(c)).next().unwrap_or_default();
-                let parts = path.split("::").filter(|part| !part.is_empty());
-                found.push((parts.map(str::to_owned).collect(), line));
-            }
-        }
+
+    fn child(&self, scope: &Module, name: &str) -> Option<Module> {
+        let child: Module = scope.iter().cloned().chain([name.to_owned()]).collect();
+        self.scopes.contains_key(&child).then_some(child)
     }
-    found
 }
 
-/// The paths of a `use` tree.
-fn leaves(tree: &str, prefix: &mut Module, receive: &mut impl FnMut(&[String])) {
-    let tree = tree.trim();
-    let before = prefix.len();
-    let (head, inner) = match tree.split_once('{') {
-        Some((head, inner)) => (head, inner.rsplit_once('}').map(|(inner, _)| inner)),
-        None => (tree.split(" as ").next().unwrap_or_default(), None),
-    };
-    let parts = head.split("::").map(str::trim).filter(|part| !part.is_empty());
-    prefix.extend(parts.map(str::to_owned));
-    match inner {
-        None if prefix.is_empty() => {}
-        None => receive(prefix),
-        Some(inner) => {
-            let (mut depth, mut start) = (0, 0);
-            for (at, c) in inner.char_indices().chain([(inner.len(), ',')]) {
-                match c {
-                    '{' => depth += 1,
-                    '}' => depth -= 1,
-                    ',' if depth == 0 => {
-                        if !inner[start..at].trim().is_empty() {
-                            leaves(&inner[start..at], prefix, receive);
-                        }
-                        start = at + 1;
-                    }
-                    _ => {}
-                }
-            }
-        }
+impl Scope {
+    fn has(&self, name: &str) -> bool {
+        self.items.contains(name) || self.imports.iter().any(|import| import.name == name)
     }
-    prefix.truncate(before);
+}
+
+fn without_star(path: &[String]) -> &[String] {
+    match path {
+        [module @ .., last] if last == "*" => module,
+        path => path,
+    }
 }
 
 #[cfg(test)]
@@ -203,5 +188,79 @@ mod tests {
             &["z:6"],
         );
         check("#[cfg(test)]\n#[derive(Debug)]\nstruct A(crate::y::Y);\n", &[]);
+        let text = "#[cfg(test)]\nmod tests {\n    const TEXT: &str = r\"\na = { b }\n\";\n    \
+                    use crate::y::Y;\n}\nuse crate::z::Z;\n";
+        check(text, &["z:8"]);
+    }
+
+    /// The files that one of a crate uses, each with the line.
+    fn used(module: &str, files: &[(&str, &str)]) -> Vec<String> {
+        let paths: Vec<(String, &str)> =
+            files.iter().map(|(path, code)| (format!("a/src/{path}.rs"), *code)).collect();
+        let files: Vec<(&str, &str)> =
+            paths.iter().map(|(path, code)| (path.as_str(), *code)).collect();
+        let tree = Tree::of(&files);
+        let module: Module =
+            module.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let imports = CrateFiles::below(&tree, "a/src/").imports(&module);
+        imports.iter().map(|(to, line)| format!("{}:{line}", to.join("::"))).collect()
+    }
+
+    #[test]
+    fn a_path_by_an_imported_module_counts() {
+        let room = [("room", "pub mod inner;\n"), ("room/inner", "pub fn f() {}\n")];
+        let check = |code: &str, expected: &[&str]| {
+            assert_eq!(used("x", &[room[0], room[1], ("x", code)]), expected, "{code}");
+        };
+        check("use crate::room;\nfn g() {\n    room::inner::f();\n}\n", &["room::inner:3"]);
+        check("use crate::room::inner;\nfn g() {\n    inner::f();\n}\n", &["room::inner:3"]);
+        check("use crate::room::inner as i;\nfn g() {\n    i::f();\n}\n", &["room::inner:3"]);
+        check("use crate::room::{self};\nuse room::inner::f;\n", &["room::inner:2"]);
+        check("use crate::room;\n", &[]);
+        check("use crate::room::inner::*;\n", &["room::inner:1"]);
+        check("use std::room;\nfn g() {\n    room::inner::f();\n}\n", &[]);
+    }
+
+    #[test]
+    fn a_parent_uses_a_child_by_its_paths_and_a_child_its_parent_by_super() {
+        let parent = "mod child;\nstruct P;\nfn g() {\n    child::f();\n}\n";
+        let child = ("p/child", "use super::P;\npub fn f() {}\n");
+        assert_eq!(used("p", &[("p", parent), child]), ["p::child:4"]);
+        assert_eq!(used("p::child", &[("p", parent), child]), ["p:1"]);
+        assert_eq!(used("p", &[("p", "mod child;\nstruct P;\n"), child]), [""; 0]);
+        assert_eq!(used("p::child", &[("lib", ""), ("p/child", "use super::super::X;\n")]), [":1"]);
+    }
+
+    #[test]
+    fn what_comes_by_a_facade_is_where_it_is_defined() {
+        let files = |facade: &'static str, code: &'static str| {
+            [
+                ("lib", "mod facade;\npub use facade::Thing;\n"),
+                ("facade", facade),
+                ("facade/inner", "pub struct Thing;\n"),
+                ("x", code),
+            ]
+        };
+        let named = "mod inner;\npub use inner::Thing;\n";
+        assert_eq!(used("x", &files(named, "use crate::facade::Thing;\n")), ["facade::inner:1"]);
+        assert_eq!(used("x", &files(named, "use crate::Thing;\n")), ["facade::inner:1"]);
+        let all = "mod inner;\npub use inner::*;\n";
+        assert_eq!(used("x", &files(all, "use crate::facade::Thing;\n")), ["facade::inner:1"]);
+        let other = "use crate::facade::Other;\n";
+        assert_eq!(used("x", &files(all, other)), ["facade:1"]);
+        let foreign = "pub use std::rc::Rc;\n";
+        assert_eq!(used("x", &files(foreign, "use crate::facade::Rc;\n")), [""; 0]);
+    }
+
+    #[test]
+    fn a_module_inside_a_file_is_a_part_of_it() {
+        let file =
+            "mod inner {\n    use super::P;\n    pub(crate) use crate::y::Y;\n}\nstruct P;\n";
+        let files =
+            |code| [("x", code), ("y", "pub struct Y;\n"), ("z", "use crate::x::inner::Y;\n")];
+        assert_eq!(used("x", &files(file)), [""; 0]);
+        assert_eq!(used("z", &files(file)), ["y:1"]);
+        let behind = "mod inner {\n    struct I;\n}\nuse super::y::Y;\n";
+        assert_eq!(used("x", &files(behind)), ["y:4"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Every crate takes the workspace's lints.
 
-use super::{Tree, Violation};
+use super::tree::{Tree, Violation};
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     tree.files

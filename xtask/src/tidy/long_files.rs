@@ -1,6 +1,6 @@
 //! A file above 800 lines says in its module doc why it stays whole.
 
-use super::{TextFile, Tree, Violation};
+use super::tree::{TextFile, Tree, Violation};
 
 const MAX_LINES: usize = 800;
 

@@ -5,7 +5,7 @@
 //! with a row has one for each of its rooms.
 
 use super::imports::CrateFiles;
-use super::{TextFile, Tree, Violation};
+use super::tree::{TextFile, Tree, Violation};
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 const HEADING: &str = "## Rooms";
@@ -28,14 +28,16 @@ fn check_crate(tree: &Tree, rows: &[Row], package: &str) -> Vec<Violation> {
     let files = CrateFiles::below(tree, &format!("crates/{package}/src/"));
     let row_of = |room: &str| rows.iter().find(|row| row.package == package && row.room == room);
     let mut violations = Vec::new();
-    for (module, file) in files.iter() {
+    // The root is in no room.
+    for (module, file) in files.iter().filter(|(module, _)| !module.is_empty()) {
         let Some(row) = row_of(&module[0]) else {
             let message = format!("{DOCUMENT} has no row for the room {} of {package}", module[0]);
             violations.push(file.violation(0, message));
             continue;
         };
         for (target, line) in files.imports(module) {
-            if target[0] != row.room && !row.uses.contains(&target[0]) {
+            let Some(room) = target.first() else { continue };
+            if *room != row.room && !row.uses.contains(room) {
                 let message =
                     format!("{} may not use {}, says {DOCUMENT}", row.room, target.join("::"));
                 violations.push(file.violation(line, message));
@@ -82,7 +84,10 @@ mod tests {
         let check_uses = |path: &str, code: &str, expected: &[&str]| {
             let row = ("crates/keyward-store/src/values/row.rs", "struct Row;");
             let table = ("crates/keyward-store/src/tables/table.rs", "struct Table;");
-            let files: Vec<(&str, &str)> = vec![("ARCHITECTURE.md", TABLE), row, table];
+            let rooms =
+                ["values", "tables"].map(|room| format!("crates/keyward-store/src/{room}.rs"));
+            let mut files: Vec<(&str, &str)> = vec![("ARCHITECTURE.md", TABLE), row, table];
+            files.extend(rooms.iter().map(|path| (path.as_str(), "")));
             let mut files: Vec<_> = files.into_iter().filter(|file| file.0 != path).collect();
             files.push((path, code));
             assert_eq!(found(check, &files), expected, "{code}");

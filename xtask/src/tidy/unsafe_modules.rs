@@ -3,7 +3,7 @@
 //! The workspace denies `unsafe_code`, so such a module says that it allows
 //! it; this rule sees to the list.
 
-use super::{TextFile, Tree, Violation};
+use super::tree::{TextFile, Tree, Violation};
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 const HEADING: &str = "## Where `unsafe` is";
