@@ -284,15 +284,20 @@ fn carry_out(ctx: &mut Ctx<'_>, verdict: Verdict, is_told: bool) -> Outcome {
             Ok(())
         }
         Verdict::Refuse(refusal) => {
-            match policy::tried_before_refusal(ctx.command, ctx.args) {
-                Tried::Whole => try_and_undo(ctx, Mode::Queued)?,
-                Tried::Checks => try_and_undo(ctx, Mode::Checked)?,
-                Tried::Type => check_string(ctx)?,
-                Tried::Nothing => {}
-            }
+            try_before_refusal(ctx)?;
             let call = Some(Call::of(ctx));
             Err(refused(&mut ctx.stage(), call, &refusal))
         }
+    }
+}
+
+/// Redis's own error for a command that the book refuses, which comes first.
+fn try_before_refusal(ctx: &mut Ctx<'_>) -> Outcome {
+    match policy::tried_before_refusal(ctx.command, ctx.args) {
+        Tried::Whole => try_and_undo(ctx, Mode::Queued),
+        Tried::Checks => try_and_undo(ctx, Mode::Checked),
+        Tried::Type => check_string(ctx),
+        Tried::Nothing => Ok(()),
     }
 }
 
@@ -400,7 +405,15 @@ pub(crate) fn explain(
     let (until, judged) = match verdict {
         Verdict::Run(judged) => (None, judged),
         Verdict::RunUntil(at, judged) => (Some(at), judged),
-        Verdict::Instead(_) | Verdict::Answer(_) | Verdict::Refuse(_) => return lines,
+        Verdict::Refuse(_) => {
+            let mut ignored = Vec::new();
+            let mut trial = ctx.inner(Mode::Queued, command, args, &mut ignored);
+            if let Err(error) = try_before_refusal(&mut trial) {
+                lines.push(format!("Redis: {}", String::from_utf8_lossy(&error.text())));
+            }
+            return lines;
+        }
+        Verdict::Instead(_) | Verdict::Answer(_) => return lines,
     };
     let start = Start::recording(ctx.keys);
     let mut ignored = Vec::new();

@@ -120,7 +120,18 @@ impl Forms {
             count: group.count,
             example: group.example.into_vec(),
         };
-        let mut forms: Vec<Form> = self.groups.into_iter().map(form).collect();
+        // Forms that a pattern cannot tell apart are one.
+        let mut by_text: BTreeMap<String, Form> = BTreeMap::new();
+        for one in self.groups.into_iter().map(form) {
+            match by_text.get_mut(&one.text) {
+                Some(own) if own.count < one.count => {
+                    *own = Form { count: own.count + one.count, ..one };
+                }
+                Some(own) => own.count += one.count,
+                None => drop(by_text.insert(one.text.clone(), one)),
+            }
+        }
+        let mut forms: Vec<Form> = by_text.into_values().collect();
         forms.sort_by(|one, other| other.count.cmp(&one.count).then(one.text.cmp(&other.text)));
         forms.extend(self.others.map(|others| form((Vec::new(), others))));
         forms
@@ -496,6 +507,29 @@ mod tests {
         }
         let list = forms.into_list();
         assert_eq!(list[0].text, "seat:{name}:x");
+    }
+
+    #[test]
+    fn forms_that_are_written_alike_are_one() {
+        let mut forms = Forms::default();
+        for number in 0..3_000_u32 {
+            for letter in ["a", "b", "c"] {
+                forms.add(format!("mix:{letter}{number}-{number:x}").as_bytes());
+                forms.add(format!("user:{letter}{number:07x}:a").as_bytes());
+            }
+            forms.add(format!("user:{number}:a").as_bytes());
+        }
+        let list = forms.into_list();
+        let mut texts: Vec<&str> = list.iter().map(|form| &*form.text).collect();
+        texts.sort_unstable();
+        let told = texts.len();
+        texts.dedup();
+        assert_eq!(texts.len(), told, "{list:?}");
+        assert_eq!(list.iter().map(|form| form.count).sum::<u64>(), 21_000);
+        for form in &list {
+            let pattern = Pattern::parse(&form.text);
+            assert!(pattern.is_ok_and(|it| it.accepts(&form.example)), "{form:?}");
+        }
     }
 
     #[test]

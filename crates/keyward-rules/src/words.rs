@@ -331,8 +331,8 @@ fn difference(nearest: &Key, reason: &MissReason) -> String {
         }
         MissReason::Placeholder { segment, placeholder } => {
             let placeholder = &nearest.pattern.placeholders()[*placeholder];
-            let kind = placeholder.kind.in_words();
-            format!("whose {} part must be {kind}", ordinal(*segment))
+            let demand = placeholder.kind.demand();
+            format!("whose {} part {demand}", ordinal(*segment))
         }
         MissReason::Form { segment, expected } => {
             format!("whose {} part is like {}", ordinal(*segment), escape(expected))

@@ -3,8 +3,8 @@
 //! Owns a normal form of such a text: two texts with the same one mean the same to a server.
 //! Comments, white space, how texts and numbers are written and the order of settings are not in it,
 //! nor what is said of the keyspace, of keys and of functions to people, to `keyward check` or to who
-//! looks at figures ([`NO_ROWS`]), and notes. Lifetimes are in it in milliseconds, and the database
-//! and `persist` only if they are not the usual ones. Whatever else differs counts as another
+//! looks at figures ([`NO_ROWS`]), notes, and who is shown values ([`SHOWN`]). Lifetimes are in it in
+//! milliseconds, and the database and `persist` only if they are not the usual ones. Whatever else differs counts as another
 //! meaning, be it that it has none.
 //! Not here: how two schemas differ (`keyward-rules`).
 
@@ -16,6 +16,11 @@ use crate::units::Duration;
 /// Settings of which nothing follows for rows.
 const NO_ROWS: [&str; 9] =
     ["alert", "allow", "doc", "example", "expect", "group", "owner", "readers", "writers"];
+
+/// Settings of keys, fields and items that say who is shown them.
+const SHOWN: [&str; 2] = ["personal", "secret"];
+/// Settings that say what values look like.
+const SHAPES: [&str; 4] = ["extra", "fields", "items", "value"];
 
 /// Whether two texts of schemas mean the same.
 pub fn means_the_same(one: &str, other: &str) -> bool {
@@ -55,14 +60,56 @@ fn push_settings(heading: &str, table: &DeTable<'_>, form: &mut String) {
         match (heading, name, value.get_ref()) {
             ("keyspace", "db", DeValue::Integer(number)) if number.as_str() == "0" => {}
             ("keyspace", "persist", DeValue::String(text)) if text == "aof" => {}
-            (_, "ttl", DeValue::String(text)) => {
-                form.push_str(&match Duration::parse(text) {
-                    Some(lifetime) => format!("ttl={}ms;", lifetime.as_ms()),
-                    None => format!("ttl={text:?};"),
-                });
+            (heading, name, _) if heading.starts_with("key ") && SHOWN.contains(&name) => {}
+            (_, "ttl", DeValue::String(text)) => push_lifetime(text, form),
+            (_, "ttl", DeValue::Table(table)) => match &entries(table)[..] {
+                [Entry { name: "after", value, .. }] if is_text(value) => {
+                    push_lifetime(value.get_ref().as_str().unwrap_or_default(), form);
+                }
+                _ => push(&format!("{name:?}"), value, form),
+            },
+            (heading, name, _) if heading.starts_with("key ") && SHAPES.contains(&name) => {
+                form.push_str(&format!("{name:?}="));
+                push_shape(value, form);
+                form.push(';');
             }
             _ => push(&format!("{name:?}"), value, form),
         }
+    }
+    form.push('}');
+}
+
+fn is_text(value: &Value<'_>) -> bool {
+    matches!(value.get_ref(), DeValue::String(_))
+}
+
+fn push_lifetime(text: &str, form: &mut String) {
+    form.push_str(&match Duration::parse(text) {
+        Some(lifetime) => format!("ttl={}ms;", lifetime.as_ms()),
+        None => format!("ttl={text:?};"),
+    });
+}
+
+/// What values look like, without who is shown them. A field of such a name has no truth value but
+/// a type.
+fn push_shape(value: &Value<'_>, form: &mut String) {
+    let DeValue::Table(table) = value.get_ref() else { return push_value(value, form) };
+    let is_shown = |entry: &Entry<'_>| {
+        SHOWN.contains(&entry.name) && matches!(entry.value.get_ref(), DeValue::Boolean(_))
+    };
+    let mut own = entries(table);
+    own.retain(|entry| !is_shown(entry));
+    // A table that has nothing but a type is that type.
+    if let [Entry { name: "type", value, .. }] = own[..]
+        && is_text(value)
+    {
+        return push_value(value, form);
+    }
+    form.push('{');
+    for Entry { name, value, .. } in own {
+        form.push_str(&format!("{name:?}="));
+        push_shape(value, form);
+        form.push(';');
     }
     form.push('}');
 }
@@ -117,6 +164,11 @@ mod tests {
             ("ttl = \"1h\"", "doc = \"A user.\"\nowner = \"us\"\nttl = \"1h\""),
             ("ttl = \"1h\"", "group = \"g\"\nexample = \"user:1\"\nexpect = \"1k\"\nttl = \"60m\""),
             ("ttl = \"1h\"", "readers = [\"r\"]\nallow = [\"KW0310: x\"]\nttl = \"3600s\""),
+            ("ttl = \"1h\"", "ttl = { after = \"60m\" }"),
+            ("ttl = \"1h\"", "ttl = \"1h\"\nsecret = true\npersonal = [\"id\"]"),
+            ("doc = \"str\"", "doc = { type = \"str\", secret = true }"),
+            ("doc = \"str\"", "doc = { type = \"str\", personal = true }"),
+            ("doc = \"str\"", "doc = { type = \"str\" }"),
             ("type = \"hash\"\nttl = \"1h\"", "ttl = \"1h\"\ntype = \"hash\""),
             ("name = \"shop\"", "persist = \"aof\"\ndb = 0\nname = \"shop\""),
             ("[keyspace]", "[[note]]\ntitle = \"t\"\ntext = \"x\"\n[keyspace]"),
@@ -136,6 +188,10 @@ mod tests {
         for (from, to) in [
             ("\"1h\"", "\"2h\""),
             ("\"1h\"", "\"none\""),
+            ("\"1h\"", "{ after = \"2h\" }"),
+            ("\"1h\"", "{ after = \"1h\", renew = \"write\" }"),
+            ("doc = \"str\"", "secret = \"str\""),
+            ("doc = \"str\"", "doc = { type = \"int\", secret = true }"),
             ("name = \"shop\"", "name = \"shop\"\ndb = 1"),
             ("name = \"shop\"", "name = \"shop\"\npersist = \"rdb\""),
             ("doc = \"str\"", "doc = \"int\""),

@@ -195,3 +195,29 @@ fn observing_what_redis_appended_changes_nothing_and_is_asked_later() {
     drop(ours);
     accepted(&place.refusal());
 }
+
+/// Redis had what it appended, and nothing of the snapshot before: its own is no more than that.
+#[test]
+fn rows_that_redis_deleted_do_not_come_back_with_its_own_snapshot() {
+    let place = Place::new();
+    let saved = NOTES.replace("unknown", "persist = \"rdb\"\nunknown").replace("1d", "none");
+    fs::write(place.path("notes.toml"), saved).expect("a schema");
+    let ours = place.keyward(&[]);
+    call(&mut ours.client(), "SET note:1 x");
+    call(&mut ours.client(), "SAVE");
+    drop(ours);
+    let theirs = place.theirs(Path::new("redis-server"));
+    let client = &mut theirs.client();
+    call(client, "MSET note:2 x note:3 x");
+    call(client, "SAVE");
+    call(client, "DEL note:2");
+    drop(theirs);
+    for start in 1..=2 {
+        let ours = place.keyward(&[]);
+        let told = log(&ours);
+        assert_eq!(call(&mut ours.client(), "DBSIZE"), Frame::Integer(1), "{told}");
+        assert_eq!(text(&call(&mut ours.client(), "GET note:3")), "x");
+        let line = "the rows that the snapshot has of it are not served";
+        assert_eq!(told.contains(line), start == 1, "{told}");
+    }
+}

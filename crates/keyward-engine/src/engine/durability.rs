@@ -373,8 +373,14 @@ impl Engine {
 
     /// As [`Engine::recall_applied`], beside an append-only file, which remembers by itself what was
     /// applied: what was accepted then of rows that it leaves to the snapshot which was loaded.
-    pub fn recall_accepted(&mut self, text: &[u8]) {
-        self.shared.recall_accepted(text);
+    pub fn recall_accepted(&mut self, text: &[u8], is_of_loaded: bool) -> bool {
+        self.shared.recall_accepted(text, is_of_loaded)
+    }
+
+    /// Whether the append-only file leaves rows to the snapshot which was loaded that were under
+    /// another schema then.
+    pub fn has_rows_since_snapshot(&self) -> bool {
+        self.shared.has_rows_since_snapshot()
     }
 
     /// Whether the schemas that such a text tells of are in force.

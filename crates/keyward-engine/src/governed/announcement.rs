@@ -116,26 +116,33 @@ pub(crate) fn changes_by_pattern(book: &RuleBook, report: &Report) -> Vec<String
     let mut told: Vec<String> = told.collect();
     if let Some(more) = told.len().checked_sub(PATTERNS_MAX).filter(|more| *more > 0) {
         told.truncate(PATTERNS_MAX);
-        told.push(format!("and {more} more patterns"));
+        told.push(format!("and {more} more pattern{}", if more == 1 { "" } else { "s" }));
     }
     told
 }
 
 /// What is kept though something is wrong with it, and that it is; none if there is nothing.
 pub(crate) fn kept(report: &Report) -> Option<String> {
-    let all: u64 = KEPT.iter().map(|(of, ..)| sum(report, *of)).sum();
-    let kept = if all == 1 { "it is kept" } else { "they are kept" };
+    let kept = if kept_count(report) == 1 { "it is kept" } else { "they are kept" };
     listed(&KEPT, |of| sum(report, of)).map(|told| format!("{told}; {kept}"))
+}
+
+/// How many rows are kept though something is wrong with them; one may count twice.
+pub(crate) fn kept_count(report: &Report) -> u64 {
+    KEPT.iter().map(|(of, ..)| sum(report, *of)).sum()
 }
 
 /// What goes with rows whose time was over before a start; none if nothing does.
 pub(crate) fn ending(report: &Report) -> Option<String> {
     let count = sum(report, |found| found.ending);
-    (count > 0).then(|| {
-        format!(
+    (count > 0).then(|| match count {
+        1 => "1 entry of a derived key or member goes with the key that it came from, whose \
+                  time was over before this start"
+            .to_owned(),
+        _ => format!(
             "{count} entries of derived keys and members go with the keys that they came from, \
-             whose time was over before this start"
-        )
+                 whose time was over before this start"
+        ),
     })
 }
 
@@ -177,7 +184,8 @@ pub(crate) fn table(
         let _ = writeln!(text, "  {}", escape(line));
     }
     if let Some(more) = differences.len().checked_sub(DIFFERENCES_MAX).filter(|more| *more > 0) {
-        let _ = writeln!(text, "  and {more} more differences");
+        let s = if more == 1 { "" } else { "s" };
+        let _ = writeln!(text, "  and {more} more difference{s}");
     }
     let patterns = book.schema().keys.iter().map(|key| escape(key.pattern.text()).into_owned());
     let names = std::iter::once("(no pattern)".to_owned()).chain(patterns);

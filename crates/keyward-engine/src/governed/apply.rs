@@ -364,8 +364,12 @@ impl Changeover {
         };
         if !is_announced {
             let text = format!(
-                "SCHEMA this plan destroys {destroyed} rows and entries of derived keys, not \
-                 {}; if that is meant, say DESTROY {destroyed}",
+                "SCHEMA this plan destroys {destroyed} {}, not {}; if that is meant, say DESTROY \
+                 {destroyed}",
+                match destroyed {
+                    1 => "row or entry of a derived key",
+                    _ => "rows and entries of derived keys",
+                },
                 announced.destroyed
             );
             shared.remains.report(*report);

@@ -87,8 +87,13 @@ pub(crate) fn limit_in_words(report: &Report) -> Option<String> {
     let built: u64 = report.tables.iter().map(|found| found.built).sum();
     report.memory_max.map(|bytes| {
         format!(
-            "the {built} entries that are built take memory, of which the server may take {bytes} \
-             bytes (maxmemory): where they exceed that, rows that may be evicted go"
+            "the {} memory, of which the server may take {bytes} bytes (maxmemory): beyond that, \
+             rows that may be evicted go",
+            if built == 1 {
+                "entry that is built takes".to_owned()
+            } else {
+                format!("{built} entries that are built take")
+            }
         )
     })
 }
@@ -99,13 +104,23 @@ pub(crate) fn unkept_in_words(book: &RuleBook, report: &Report) -> Option<String
     let unkept: u64 = report.tables.iter().map(|found| found.unkept).sum();
     (unkept > 0).then(|| match book.schema().keyspace.persist {
         Persist::Rdb => format!(
-            "{unkept} rows leave the append-only file (persist = \"rdb\") once a snapshot has them: \
-             from then on a crash loses what has changed since the last one"
+            "{} (persist = \"rdb\") once a snapshot has {}: from then on a crash loses what has \
+             changed since the last one",
+            match unkept {
+                1 => "1 row leaves the append-only file".to_owned(),
+                _ => format!("{unkept} rows leave the append-only file"),
+            },
+            if unkept == 1 { "it" } else { "them" }
         ),
-        _ => format!(
-            "{unkept} rows are not kept (persist = \"none\"): they are served until the server \
-             ends, and the next start is without them"
-        ),
+        _ => match unkept {
+            1 => "1 row is not kept (persist = \"none\"): it is served until the server ends, and \
+                  the next start is without it"
+                .to_owned(),
+            _ => format!(
+                "{unkept} rows are not kept (persist = \"none\"): they are served until the server \
+                 ends, and the next start is without them"
+            ),
+        },
     })
 }
 

@@ -225,6 +225,12 @@ impl Memory {
         Some(book.schema().keyspace.persist)
     }
 
+    /// Which patterns of a database only observed, in their order; none if there are none.
+    pub(crate) fn observing(&self, db: usize) -> Option<Vec<bool>> {
+        let book = book_of(self.in_force.get(&db)?, |own| own.name.clone())?;
+        Some(book.schema().ids().map(|id| book.observes(id)).collect())
+    }
+
     /// Whether another one has texts of a database that mean the same, in whatever modes.
     pub(crate) fn means_the_same(&self, other: &Memory, db: usize) -> bool {
         let is_same = |(own, other): (&Remembered, &Remembered)| {

@@ -77,9 +77,13 @@ pub(crate) fn tell(host: &mut dyn Host, (db, book): (usize, &RuleBook), by: &str
 fn tell_kept(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &Report) {
     if let Some(kept) = announcement::kept(report) {
         let is_listed = report.tables.iter().any(|found| found.misfits + found.conflicts > 0);
+        let is_one = announcement::kept_count(report) == 1;
         let some = match report.problems.is_empty() {
+            true if is_listed && is_one => "KEYWARD MISFITS lists it",
             true if is_listed => "KEYWARD MISFITS lists them",
+            true if is_one => "SCAN and PTTL find it",
             true => "SCAN and PTTL find them",
+            false if is_one => "That is:",
             false => "Some of them:",
         };
         let line = format!("Database {db}: {kept}. {some}");

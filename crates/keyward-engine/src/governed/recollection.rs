@@ -85,12 +85,22 @@ impl Shared {
 
     /// The same beside an append-only file: only what was accepted counts, of rows that the file
     /// leaves to the snapshot which was loaded, and that were under another schema then.
-    pub(crate) fn recall_accepted(&mut self, text: &[u8]) {
+    pub(crate) fn recall_accepted(&mut self, text: &[u8], is_of_loaded: bool) -> bool {
+        let applied = Applied::read(text);
+        let is_read = applied.is_ok();
         if let Some(arrival) = &mut self.arrival
+            && is_of_loaded
             && !arrival.logged.is_empty()
         {
-            arrival.accepted = Applied::read(text).ok();
+            arrival.accepted = applied.ok();
         }
+        is_read
+    }
+
+    /// Whether the append-only file leaves rows to the snapshot which was loaded that were under
+    /// another schema then.
+    pub(crate) fn has_rows_since_snapshot(&self) -> bool {
+        self.arrival.as_ref().is_some_and(|arrival| !arrival.logged.is_empty())
     }
 
     /// The append-only file leaves the rows of a database to a snapshot, which says that another
@@ -102,7 +112,8 @@ impl Shared {
             return;
         };
         let is_same = saved.means_the_same(&arrival.memory, db)
-            && saved.observed.get(&db) == arrival.memory.observed.get(&db);
+            && saved.observed.get(&db) == arrival.memory.observed.get(&db)
+            && saved.observing(db) == arrival.memory.observing(db);
         if is_same {
             return;
         }

@@ -381,17 +381,39 @@ impl Part {
             moved => moved,
         };
         let figures = [
-            (sum(|found| found.destroyed), "rows and entries destroyed"),
-            (sum(|found| found.redated), "rows given another end"),
-            (sum(|found| found.built), "entries of derived keys built"),
-            (sum(|found| found.evicted), "rows or so evicted, beyond max_memory"),
-            (sum(|found| found.unkept), "rows that the next start would be without (persist)"),
-            (sum(|found| found.overlong), "rows that live longer than they may"),
-            (std::mem::take(&mut self.misfits), "rows that would no longer fit"),
-            (astray, "rows that would have no pattern"),
+            (sum(|found| found.destroyed), "row or entry destroyed", "rows and entries destroyed"),
+            (sum(|found| found.redated), "row given another end", "rows given another end"),
+            (
+                sum(|found| found.built),
+                "entry of a derived key built",
+                "entries of derived keys built",
+            ),
+            (
+                sum(|found| found.evicted),
+                "row or so evicted, beyond max_memory",
+                "rows or so evicted, beyond max_memory",
+            ),
+            (
+                sum(|found| found.unkept),
+                "row that the next start would be without (persist)",
+                "rows that the next start would be without (persist)",
+            ),
+            (
+                sum(|found| found.overlong),
+                "row that lives longer than it may",
+                "rows that live longer than they may",
+            ),
+            (
+                std::mem::take(&mut self.misfits),
+                "row that would no longer fit",
+                "rows that would no longer fit",
+            ),
+            (astray, "row that would have no pattern", "rows that would have no pattern"),
         ];
-        let told = figures.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        let told = figures.iter().filter(|(count, ..)| *count > 0);
+        let told: Vec<String> = told
+            .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
+            .collect();
         if told.is_empty() {
             return Ok(true);
         }

@@ -129,6 +129,8 @@ pub struct SnapshotLoader<R> {
     followed: Followed,
     /// The file tells of schemas.
     pub(crate) tells_schemas: bool,
+    /// Of a file beside an append-only file: it tells of schemas, be it that this cannot be read.
+    is_ours: bool,
     /// Of a file beside an append-only file: what it tells of schemas, and when it was made, in
     /// seconds since the epoch.
     saved: Memory,
@@ -203,6 +205,7 @@ impl<R: Read> SnapshotLoader<R> {
             unsupported: Unsupported::default(),
             followed: Followed::default(),
             tells_schemas: false,
+            is_ours: false,
             saved: Memory::default(),
             made_s: None,
             is_doubted: false,
@@ -302,6 +305,15 @@ impl<R: Read> SnapshotLoader<R> {
                     self.db = database(ctx.keys, number)?;
                     is_covered = self.is_covered(ctx);
                     let is_beside_log = self.coverage == Coverage::SnapshotsOnly;
+                    if self.is_outdated(ctx) {
+                        let line = format!(
+                            "Database {}: the rows that the snapshot has of it are not served: the \
+                             server that appended to the append-only file wrote it, and had all \
+                             its rows in that file, which tells what was deleted since",
+                            self.db
+                        );
+                        ctx.host.log(LogLevel::Warning, line.as_bytes());
+                    }
                     if is_beside_log && is_covered && !self.tells_schemas {
                         ctx.shared.note_foreign(self.db);
                     } else if is_beside_log && is_covered {
@@ -340,6 +352,7 @@ impl<R: Read> SnapshotLoader<R> {
                 Record::Fact(name, text) if name == memory::FACT.as_bytes() => {
                     let saved = Memory::read(text);
                     self.tells_schemas = saved.is_ok();
+                    self.is_ours = true;
                     if let Some(arrival) = &mut ctx.shared.arrival {
                         arrival.is_damaged |= saved.is_err();
                     }
@@ -387,9 +400,19 @@ impl<R: Read> SnapshotLoader<R> {
     /// outlive a restart: those of a file come from elsewhere, as out of a backup.
     fn is_covered(&self, ctx: &Ctx<'_>) -> bool {
         match self.coverage {
-            Coverage::SnapshotsOnly => ctx.shared.log_cover.place(self.db) == Persist::Rdb,
+            Coverage::SnapshotsOnly => {
+                ctx.shared.log_cover.place(self.db) == Persist::Rdb && !self.is_outdated(ctx)
+            }
             _ => true,
         }
+    }
+
+    /// Whether the file is of the server that appended rows of the database that is read to the
+    /// append-only file: that one had what it appended, and nothing of an earlier snapshot.
+    fn is_outdated(&self, ctx: &Ctx<'_>) -> bool {
+        self.coverage == Coverage::SnapshotsOnly
+            && !self.is_ours
+            && ctx.shared.log_cover.is_joined(self.db)
     }
 
     /// Puts the rows that were read into their tables.

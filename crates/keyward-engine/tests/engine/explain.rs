@@ -36,3 +36,30 @@ fn nothing_that_is_explained_is_done() {
         assert!(test.effects().is_empty(), "{command}");
     }
 }
+
+/// Redis's own errors come before refusals, and are told behind them.
+#[test]
+fn the_error_that_comes_first_is_told() {
+    let mut test = TestEngine::governed(1, SHOP);
+    let client = test.engine.connect();
+    test.call(client, "HSET customer:1 email a@x balance 1.00 plan paid");
+    for command in [
+        "SADD customer:1 a",
+        "INCR customer:1",
+        "GETSET customer:1 5",
+        "LSET customer:9 0 x",
+        "SET customer:1 x",
+        "SADD customer:9 a",
+        "HSET customer:1 plan none",
+    ] {
+        let told = test.call(client, &format!("KEYWARD EXPLAIN {command}"));
+        let reply = test.call(client, command);
+        let reply = reply.trim().strip_prefix('-').unwrap_or_else(|| panic!("{command}: {reply}"));
+        let line = match reply.starts_with("SCHEMA ") {
+            true => format!("Before: Refused: {reply}"),
+            false => format!("Redis: {reply}"),
+        };
+        assert!(told.contains(&line), "{command}: {told} has no {line}");
+        assert_eq!(told.contains("Redis: "), !reply.starts_with("SCHEMA "), "{command}: {told}");
+    }
+}

@@ -18,15 +18,36 @@ of one file a prefix, or one of the files another `db`.
     right: "",
 };
 
-pub(crate) fn found(key: &Key, rival: &Pattern, place: &str, example: &[u8]) -> Diagnostic {
+/// A file that another one includes.
+pub(crate) struct Included<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) by: &'a str,
+}
+
+/// `included` are those of the two files that others include.
+pub(crate) fn found(
+    key: &Key,
+    (rival, place): (&Pattern, &str),
+    example: &[u8],
+    included: &[Included<'_>],
+) -> Diagnostic {
     let example = String::from_utf8_lossy(example);
     let own = &key.pattern;
+    let prefixed: Vec<String> = included
+        .iter()
+        .map(|Included { file, by }| {
+            format!("the include of {file} in {by} `with = {{ prefix = \"…\" }}`")
+        })
+        .collect();
+    let help = match &prefixed[..] {
+        [] => "give the keys of one file a prefix, or one of the files another `db`".to_owned(),
+        prefixed => {
+            format!("write {}, or give one of the files another `db`", prefixed.join(" or "))
+        }
+    };
     RULE.at(key.at, format!("also matches `{example}`"))
         .saying(format!("`{own}` accepts `{example}` as `{rival}` of another file does ({place})"))
-        .help(
-            "give the keys of one file a prefix (of an included file: with = { prefix = \"…\" }), \
-             or one of the files another `db`",
-        )
+        .help(help)
 }
 
 /// Says of a finding how many more patterns of the same two files there are.

@@ -109,6 +109,13 @@ mod tests {
     use crate::checks::testing::check;
 
     #[test]
+    fn addresses_before_several_words_are_told_apart() {
+        let words = ["until", "count", "why", "last", "first", "note", "{x}"];
+        let key = |word| format!("[key.\"ban:{{a:ip}}/{word}\"]\ntype = \"hash\"\n");
+        check(&words.map(key).concat(), "");
+    }
+
+    #[test]
     fn patterns_that_share_almost_all_words_in_every_segment() {
         let key = |own: char| {
             let others: Vec<String> =

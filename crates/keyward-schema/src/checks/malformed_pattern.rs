@@ -19,8 +19,8 @@ with a type of `str`, `int`, `uint`, `uuid`, `ulid`, `base58`, `base64url`,
 length, or words `{window:minute|hour}`. Between two placeholders there is text,
 by which a key can be read in one way only. `{{` and `}}` stand for braces
 themselves, and `{{{id}}}` for a placeholder within a hash tag. Names are
-letters, digits and underscores, and differ. There are at most 16 segments
-between colons and 16 placeholders.
+letters, digits and underscores, begin with no digit, and differ. There are at
+most 16 segments between colons and 16 placeholders.
 ",
     wrong: r#"
 [keyspace]
@@ -88,7 +88,8 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
             Some("write `}}` for a brace itself".to_owned()),
         ),
         PatternProblem::BadName => {
-            let what = "a placeholder is named by letters, digits and underscores";
+            let what = "a placeholder is named by letters, digits and underscores, and its name \
+                        begins with no digit";
             (what.to_owned(), "not a name", name_meant(piece))
         }
         PatternProblem::UnknownKind(kind) => {
@@ -129,7 +130,13 @@ fn name_meant(piece: &str) -> Option<String> {
     let inner = piece.strip_prefix('{')?.strip_suffix('}')?;
     let (name, kind) =
         inner.split_once(':').map_or((inner, None), |(name, kind)| (name, Some(kind)));
-    let meant = name.trim().replace(['-', '.', ' '], "_");
+    let mut meant = name.trim().replace(['-', '.', ' '], "_");
+    if meant.starts_with(|first: char| first.is_ascii_digit()) {
+        // What is counted by is no name, and what follows the digits may be one.
+        let behind =
+            meant.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '_');
+        meant = if behind.is_empty() { format!("n{meant}") } else { behind.to_owned() };
+    }
     is_name(&meant).then(|| match kind {
         Some(kind) => format!("`{{{meant}:{kind}}}`"),
         None => format!("`{{{meant}}}`"),
@@ -172,14 +179,21 @@ type = "hash"
 [key."a:{1}"]
 type = "hash"
 "#,
-            "KW0101 1:9 a placeholder is named by letters, digits and underscores [not a name]",
+            "KW0101 1:9 a placeholder is named by letters, digits and underscores, and its name begins with no digit [not a name] | help: `{n1}`",
+        );
+        check(
+            r#"
+[key."a:{1a:uint}"]
+type = "hash"
+"#,
+            "KW0101 1:9 a placeholder is named by letters, digits and underscores, and its name begins with no digit [not a name] | help: `{a:uint}`",
         );
         check(
             r#"
 [key."a:{my-id:uint}"]
 type = "hash"
 "#,
-            "KW0101 1:9 a placeholder is named by letters, digits and underscores [not a name] | help: `{my_id:uint}`",
+            "KW0101 1:9 a placeholder is named by letters, digits and underscores, and its name begins with no digit [not a name] | help: `{my_id:uint}`",
         );
         check(
             r#"

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::claimed_twice::Included;
 use super::{claimed_twice, entangled_patterns, function_twice, too_many};
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::matcher::Matcher;
@@ -103,7 +104,12 @@ fn between(earlier: &[&Schema], schema: &Schema) -> Vec<Diagnostic> {
                 None => {
                     told.insert((own, theirs), (found.len(), 0));
                     let place = other.source.place(rival.at);
-                    found.push(claimed_twice::found(key, &rival.pattern, &place, &example));
+                    let files = [(own, &*schema.source.name), (theirs, &*other.source.name)];
+                    let included = files.into_iter().filter(|(file, by)| file != by);
+                    let included: Vec<Included<'_>> =
+                        included.map(|(file, by)| Included { file, by }).collect();
+                    let rival = (&rival.pattern, &*place);
+                    found.push(claimed_twice::found(key, rival, &example, &included));
                     shown += 1;
                 }
             }

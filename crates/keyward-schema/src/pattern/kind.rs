@@ -144,6 +144,15 @@ impl Kind {
         }
     }
 
+    /// What a value that it does not accept must be or not, of a segment by itself.
+    pub fn demand(&self) -> String {
+        match self {
+            // Nothing else is wrong with a segment.
+            Kind::Str | Kind::Rest => "must not be empty".to_owned(),
+            kind => format!("must be {}", kind.in_words()),
+        }
+    }
+
     /// What it accepts, in words that follow "must be".
     pub fn in_words(&self) -> String {
         match self {
@@ -161,7 +170,7 @@ impl Kind {
             Kind::Ip => "an IP address".to_owned(),
             Kind::Text(text) => text.in_words(),
             Kind::Enum(words) => format!("one of {}", words.join(", ")),
-            Kind::Rest => "anything".to_owned(),
+            Kind::Rest => "anything but the empty text".to_owned(),
         }
     }
 }

@@ -134,11 +134,7 @@ fn relate_segments(
             Some((own, other)) => {
                 kinds_within(&left.placeholders[own].kind, &right.placeholders[other].kind, steps)
             }
-            None => {
-                let (left, right) = (left.part(own), right.part(other));
-                let shared = shared_text(&left, &right);
-                by_search(&behind_text(&left, shared), &behind_text(&right, shared), steps).0
-            }
+            None => by_search_behind(&left.part(own), &right.part(other), steps),
         },
         (Class::Mixed(elements), Class::Kind(kind))
         | (Class::Kind(kind), Class::Mixed(elements))
@@ -180,11 +176,7 @@ fn relate_remainders(left: &Pattern, right: &Pattern, from: usize, steps: &Steps
         (true, true) => Equal,
         (true, false) => rest_against(right, from),
         (false, true) => rest_against(left, from).flipped(),
-        (false, false) => {
-            let (left, right) = (remainder(left, from), remainder(right, from));
-            let shared = shared_text(&left, &right);
-            by_search(&behind_text(&left, shared), &behind_text(&right, shared), steps).0
-        }
+        (false, false) => by_search_behind(&remainder(left, from), &remainder(right, from), steps),
     }
 }
 
@@ -211,25 +203,68 @@ fn remainder(pattern: &Pattern, from: usize) -> Pattern {
     Pattern::of_parts(parts).expect("a part of a sound pattern is sound")
 }
 
-/// How many bytes of text two patterns begin with alike. What follows it alone decides, and takes
-/// less to search.
-fn shared_text(left: &Pattern, right: &Pattern) -> usize {
-    match (left.elements.first(), right.elements.first()) {
-        (Some(Element::Literal(a)), Some(Element::Literal(b))) => {
-            let alike = a.char_indices().zip(b.chars()).take_while(|((_, a), b)| a == b);
-            alike.last().map_or(0, |((at, last), _)| at + last.len_utf8())
+/// Some patterns without what all of them begin with: the same text, and the same kind where
+/// text follows that ends each of its values. What is left alone decides, and takes less to search.
+fn behind_shared(patterns: &[&Pattern]) -> Vec<Pattern> {
+    let mut all: Vec<Vec<Part>> = patterns.iter().map(|own| own.parts().collect()).collect();
+    loop {
+        drop_shared_text(&mut all);
+        if !begin_with_one_kind(&all) {
+            break;
         }
-        _ => 0,
+        all.iter_mut().for_each(|parts| drop(parts.remove(0)));
+    }
+    let pattern = |parts| Pattern::of_parts(parts).expect("a part of a sound pattern is sound");
+    all.into_iter().map(pattern).collect()
+}
+
+/// Takes away the text that all begin with, but nothing of it from where no more would be left.
+fn drop_shared_text(all: &mut [Vec<Part>]) {
+    let text = |parts: &[Part]| match parts {
+        [Part::Literal(text)] => {
+            let last = text.char_indices().next_back().map_or(0, |(at, _)| at);
+            Some(text[..last].to_owned())
+        }
+        [Part::Literal(text), ..] => Some(text.to_string()),
+        _ => None,
+    };
+    let Some(texts) = all.iter().map(|parts| text(parts)).collect::<Option<Vec<String>>>() else {
+        return;
+    };
+    let Some((first, others)) = texts.split_first() else { return };
+    let is_shared = |(at, letter): &(usize, char)| {
+        others.iter().all(|other| other.get(*at..).is_some_and(|rest| rest.starts_with(*letter)))
+    };
+    let shared = first.char_indices().take_while(is_shared).map(|(_, letter)| letter.len_utf8());
+    let shared: usize = shared.sum();
+    for parts in all {
+        if let Some(Part::Literal(text)) = parts.first_mut() {
+            *text = text[shared..].into();
+        }
+        if matches!(parts.first(), Some(Part::Literal(text)) if text.is_empty()) {
+            parts.remove(0);
+        }
     }
 }
 
-/// A pattern without so many bytes of the text that it begins with.
-fn behind_text(pattern: &Pattern, bytes: usize) -> Pattern {
-    let mut parts: Vec<Part> = pattern.parts().collect();
-    if let Some(Part::Literal(text)) = parts.first_mut() {
-        *text = text[bytes..].into();
-    }
-    Pattern::of_parts(parts).expect("a part of a sound pattern is sound")
+/// Whether all begin with a placeholder of one kind, and behind it with a text whose first byte
+/// none of its values has: so all read the same value.
+fn begin_with_one_kind(all: &[Vec<Part>]) -> bool {
+    let head = |parts: &Vec<Part>| match &parts[..] {
+        [Part::Placeholder { kind, .. }, Part::Literal(text), ..] => {
+            let byte = text.bytes().next()?;
+            (!kind.may_hold(byte)).then(|| (kind.clone(), byte))
+        }
+        _ => None,
+    };
+    let heads: Option<Vec<(Kind, u8)>> = all.iter().map(head).collect();
+    heads.is_some_and(|heads| heads.windows(2).all(|pair| pair[0] == pair[1]))
+}
+
+/// The relation by searching what is left behind what both begin with.
+fn by_search_behind(left: &Pattern, right: &Pattern, steps: &Steps) -> Relation {
+    let behind = behind_shared(&[left, right]);
+    by_search(&behind[0], &behind[1], steps).0
 }
 
 /// Whether what stands at an end of both differs, so that they share no key.
@@ -333,8 +368,9 @@ fn by_search(left: &Pattern, right: &Pattern, steps: &Steps) -> (Relation, Optio
 /// question.
 pub(crate) fn is_covered(pattern: &Pattern, others: &[&Pattern], steps: &Steps) -> Option<bool> {
     let all: Vec<&Pattern> = std::iter::once(pattern).chain(others.iter().copied()).collect();
+    let all = behind_shared(&all);
     let mut is_covered = true;
-    let searched = Product::of(&all, steps).ok()?.search(
+    let searched = Product::of(&all.iter().collect::<Vec<_>>(), steps).ok()?.search(
         Order::Any,
         steps,
         |may_accept| may_accept[0],
@@ -623,6 +659,13 @@ mod tests {
         check("{a:ip}:{p:uint}", "{x}:{p:uint}", Overlap);
         check("{a:ip}", "{x:rest}", Subset);
         check("{a:ip}", "{b:ip}:{p:uint}", Overlap);
+        check("{a:ip}/until", "{b:ip}/{x}", Subset);
+        check("{a:ip}/until", "{b:ip}/until2", Disjoint);
+        check("{a:ip}/{x:uint}/a", "{b:ip}/{y:uint}/{z}", Subset);
+        check("{a:ip}/{x:uint}/a", "{b:ip}/{y:hex}/{z}", Subset);
+        check("{a:ip}/{x:uint}/a", "{b:ip}/1/{z}", Overlap);
+        check("{a:ip}/{r:rest}", "{b:ip}/{z}", Superset);
+        check("{a:ip}/{r:rest}.c", "{b:ip}/{s:rest}", Subset);
         check("{a:rest}x{k:text(32)}", "{a:rest}", Subset);
         check("{a:rest}x{k:text(a-z, 32)}", "{b:rest}x{k:text(32)}", Subset);
     }

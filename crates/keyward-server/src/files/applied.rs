@@ -29,6 +29,8 @@ const BYTES_MAX: u64 = 64 << 20;
 /// What a snapshot is known by besides its length: its beginning says when it was made, and what
 /// memory was in use.
 const HEAD_BYTES: u64 = 4096;
+/// What a snapshot ends with.
+const SUM_BYTES: u64 = 8;
 /// What such a file is called that is not used and not removed.
 const ASIDE: &str = "aside";
 /// Names that are tried.
@@ -47,8 +49,17 @@ pub(crate) struct Note {
 #[derive(Debug, Default)]
 pub(crate) struct AppliedFile {
     writing: Option<JoinHandle<Result<(), PersistError>>>,
-    /// Where it is, and how many changes a snapshot must have that has the same.
-    kept: Option<(PathBuf, u64)>,
+    kept: Option<Kept>,
+}
+
+/// The file there is.
+#[derive(Debug)]
+struct Kept {
+    path: PathBuf,
+    /// How many changes a snapshot must have that has the same.
+    dirty: u64,
+    /// What the engine had to say, if this process wrote it.
+    text: Option<Arc<[u8]>>,
 }
 
 impl AppliedFile {
@@ -60,13 +71,24 @@ impl AppliedFile {
         text: Vec<u8>,
         dirty: u64,
     ) {
-        // One follows another only when that is written.
-        self.join();
         let (directory, name) = place(settings);
-        self.kept = Some((directory.join(&name), dirty));
+        let path = directory.join(name);
+        self.kept = Some(Kept { path, dirty, text: Some(text.into()) });
+        self.write_kept(disk, settings);
+    }
+
+    /// Has what is kept written beside the snapshot there is now.
+    fn write_kept(&mut self, disk: &Arc<dyn Disk>, settings: &Settings) {
+        let text = self.kept.as_ref().and_then(|kept| kept.text.clone());
+        let Some(text) = text else { return };
+        let before = self.writing.take();
+        let (directory, name) = place(settings);
         let disk = Arc::clone(disk);
         let snapshot = settings.text(Id::DbFilename);
         let write = move || {
+            // One follows another only when that is written; whether it was does not matter any
+            // more.
+            let _ = before.map(JoinHandle::join);
             let identity = identity(&*disk, &directory, &snapshot)?;
             let mut file = NewFile::begin(disk, &directory, &name)?;
             file.write(identity.as_bytes())?;
@@ -109,7 +131,7 @@ impl AppliedFile {
         let mut text = Vec::new();
         let read = source.content.take(BYTES_MAX).read_to_end(&mut text);
         read.map_err(PersistError::when("read", &path))?;
-        self.kept = Some((path, 0));
+        self.kept = Some(Kept { path, dirty: 0, text: None });
         let identity = identity(disk, &directory, &settings.text(Id::DbFilename))?;
         let is_of_snapshot = text.starts_with(identity.as_bytes());
         let first = text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -120,7 +142,7 @@ impl AppliedFile {
     /// Nobody uses the file, and it may be all there is of what was applied: it gets another name.
     /// Returns that.
     pub(crate) fn set_aside(&mut self, disk: &dyn Disk) -> Result<Option<PathBuf>, PersistError> {
-        let Some((path, _)) = self.kept.take() else { return Ok(None) };
+        let Some(Kept { path, .. }) = self.kept.take() else { return Ok(None) };
         let name = |number: usize| match number {
             0 => path.with_added_extension(ASIDE),
             number => path.with_added_extension(format!("{ASIDE}{number}")),
@@ -131,16 +153,20 @@ impl AppliedFile {
         Ok(Some(aside))
     }
 
-    /// A snapshot with so many changes is written.
-    pub(crate) fn is_saved(&mut self, disk: &dyn Disk, dirty: u64) {
-        if self.kept.as_ref().is_some_and(|(_, needed)| *needed <= dirty) && !self.is_writing() {
-            self.forget(disk);
+    /// A snapshot with so many changes took the place of the one before. If it has the same the
+    /// file goes; else it began before the schema came, and the file is written beside it anew.
+    pub(crate) fn is_saved(&mut self, disk: &Arc<dyn Disk>, settings: &Settings, dirty: u64) {
+        let Some(kept) = &self.kept else { return };
+        match kept.dirty <= dirty {
+            true if self.is_writing() => {}
+            true => self.forget(&**disk),
+            false => self.write_kept(disk, settings),
         }
     }
 
     /// Nobody needs the file any more.
     pub(crate) fn forget(&mut self, disk: &dyn Disk) {
-        if let Some((path, _)) = self.kept.take() {
+        if let Some(Kept { path, .. }) = self.kept.take() {
             // It may not have come to be, and says nothing new.
             let _ = disk.remove(&path);
         }
@@ -153,7 +179,9 @@ fn identity(disk: &dyn Disk, directory: &Path, name: &str) -> Result<String, Per
         return Ok("beside nothing\n".to_owned());
     };
     let mut head = Vec::new();
-    let read = snapshot.content.take(HEAD_BYTES).read_to_end(&mut head);
+    // With the sum that a snapshot ends with, the sum of all of it is none.
+    let head_bytes = HEAD_BYTES.min(snapshot.bytes.saturating_sub(SUM_BYTES));
+    let read = snapshot.content.take(head_bytes).read_to_end(&mut head);
     read.map_err(PersistError::when("read", &directory.join(name)))?;
     Ok(format!("beside {} {:016x}\n", snapshot.bytes, crc64::update(0, &head)))
 }

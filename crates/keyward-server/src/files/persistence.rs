@@ -94,7 +94,7 @@ impl Persistence {
         file.finish()?;
         self.last_save_s = clock::now_us() / 1_000_000;
         self.dirty_at_save = snapshot.dirty();
-        self.applied.is_saved(&*self.disk, snapshot.dirty());
+        self.applied.is_saved(&self.disk, settings, snapshot.dirty());
         self.is_last_ok = true;
         tracing::info!("DB saved on disk");
         Ok(())
@@ -130,7 +130,11 @@ impl Persistence {
     }
 
     /// It is written, or could not be.
-    pub(crate) fn end_background(&mut self, outcome: Result<(), PersistError>) {
+    pub(crate) fn end_background(
+        &mut self,
+        settings: &Settings,
+        outcome: Result<(), PersistError>,
+    ) {
         let Some((start, dirty)) = self.background.take() else { return };
         self.last_seconds = Some(start.elapsed().as_secs());
         self.is_last_ok = outcome.is_ok();
@@ -139,7 +143,7 @@ impl Persistence {
                 self.last_save_s = clock::now_us() / 1_000_000;
                 // SAVE may have been beside it.
                 self.dirty_at_save = self.dirty_at_save.max(dirty);
-                self.applied.is_saved(&*self.disk, dirty);
+                self.applied.is_saved(&self.disk, settings, dirty);
                 tracing::info!("Background saving terminated with success");
             }
             Err(error) => tracing::warn!(%error, "Background saving error"),

@@ -215,6 +215,23 @@ impl ServerHost {
         AofFiles::open(disk, Path::new(&directory), &folder, &name)
     }
 
+    /// Tells of an append-only file that nobody writes: it falls behind, and a start with
+    /// `appendonly yes` would load it, as Redis does.
+    pub(crate) fn tell_unused_log(&self) {
+        let settings = &self.settings;
+        let folder = Path::new(&settings.text(Id::Dir)).join(settings.text(Id::AppendDirName));
+        let manifest = format!("{}.manifest", settings.text(Id::AppendFilename));
+        if self.persistence.disk.open(&folder.join(manifest)).is_ok() {
+            tracing::warn!(
+                "{} has an append-only file, which is not used with appendonly no and has nothing \
+                 of what changes from now on; a start with appendonly yes would load it in the \
+                 place of the snapshot. CONFIG SET appendonly yes writes it anew; otherwise move it \
+                 away",
+                folder.display()
+            );
+        }
+    }
+
     /// Makes files of locks again that somebody has removed; called now and then.
     pub(crate) fn retain_locks(&mut self, now_s: i64) {
         let listeners = &self.listeners;

@@ -91,6 +91,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
         files = Some(opened);
     } else {
         loading.snapshot(Coverage::Whole).await?;
+        server.core.borrow().host.tell_unused_log();
     }
     let loaded = loading.loaded;
     let is_amid_ends = server.core.borrow().engine.has_pending_ends();
@@ -169,13 +170,19 @@ fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeEr
     }
     let Persistence { applied, disk, .. } = &mut host.persistence;
     let Some(note) = applied.read(&**disk, &host.settings)? else { return Ok(AppliedNote::None) };
-    if has_log {
-        if note.is_of_snapshot {
-            engine.recall_accepted(&note.text);
-        }
-        return Ok(AppliedNote::BesideLog(note.text));
+    let is_read = match has_log {
+        true => engine.recall_accepted(&note.text, note.is_of_snapshot),
+        false => engine.recall_applied(&note.text, note.is_of_snapshot),
+    };
+    if !is_read && has_log {
+        tracing::warn!(
+            "!!! The file beside the snapshot that has what KEYWARD SCHEMA APPLY was told to do is \
+             damaged, and is not used: the append-only file has the schema, and what was accepted \
+             of rows that it leaves to the snapshot is asked for again !!!"
+        );
+        return Ok(AppliedNote::Damaged);
     }
-    if !engine.recall_applied(&note.text, note.is_of_snapshot) {
+    if !is_read {
         tracing::warn!(
             "!!! The file beside the snapshot that has the schema which KEYWARD SCHEMA APPLY put in \
              force is damaged, and is not used: compare KEYWARD SCHEMA SHOW with what was applied \
@@ -183,7 +190,7 @@ fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeEr
         );
         return Ok(AppliedNote::Damaged);
     }
-    if !note.is_of_snapshot {
+    if !note.is_of_snapshot && (!has_log || engine.has_rows_since_snapshot()) {
         let snapshot = match host.persistence.open(&host.settings)? {
             Some(_) => "beside another snapshot than the one that is loaded",
             None => "beside a snapshot, and there is none any more",
@@ -193,7 +200,10 @@ fn recall_applied(server: &Server, has_log: bool) -> Result<AppliedNote, ServeEr
              {snapshot}: what was accepted then is not taken as accepted of these rows"
         );
     }
-    Ok(AppliedNote::Used(note.text))
+    Ok(match has_log {
+        true => AppliedNote::BesideLog(note.text),
+        false => AppliedNote::Used(note.text),
+    })
 }
 
 /// The start has succeeded: the file of what was applied is kept, removed or set aside.

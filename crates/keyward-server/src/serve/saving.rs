@@ -182,7 +182,8 @@ async fn save(server: &Rc<Server>) {
     };
     let core = &mut *server.core.borrow_mut();
     core.engine.snapshot_ended(outcome.is_ok());
-    core.host.persistence.end_background(outcome.map(|_| ()));
+    let host = &mut core.host;
+    host.persistence.end_background(&host.settings, outcome.map(|_| ()));
     core.refuse_writes_if_needed();
 }
 
@@ -196,6 +197,7 @@ fn match_append_only(server: &Server) {
         core.host.append_only.rewrites.is_wanted = true;
     } else if !is_wanted && is_on {
         commit::end_log(server, core);
+        core.host.tell_unused_log();
     }
 }
 

@@ -149,12 +149,14 @@ impl Keyspace {
                 (is_kept && row.deadline().is_some()) || Some(row.row_type()) != row_type
             })
         };
-        let has_more = settled.len() == count && self.finds_more(db, book, table, key);
-        let is_misfit = is_odd || settled.len() < count || has_more;
+        let are_settled = settled.len() == count;
+        // They leave room for those that are found.
         for member in settled {
             let source = book.source_of(table, key, &member).unwrap_or_default();
             self.databases[db].contradictions.remove(key, &member, &source);
         }
+        let has_more = are_settled && self.finds_more(db, book, table, key);
+        let is_misfit = is_odd || !are_settled || has_more;
         self.databases[db].set_faults(key, Faults { is_misfit, is_conflict: false });
         for member in named {
             if let Some(source) = book.source_of(table, key, &member) {

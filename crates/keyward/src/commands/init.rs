@@ -150,7 +150,7 @@ fn kinds() -> String {
     let kinds = kinds.copied().collect::<Vec<_>>().join(", ");
     let words = format!(
         "{kinds}, text(a-z0-9,32) (an alphabet, a length, or both), a|b (one of these words), or \
-         rest (anything, colons too; once in a pattern, anywhere)."
+         rest (anything but the empty text, colons too; once in a pattern, anywhere)."
     );
     let mut lines = String::new();
     let mut line = "#".to_owned();

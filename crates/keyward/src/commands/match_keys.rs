@@ -221,8 +221,8 @@ fn reason(near: &Key, key: &[u8], reason: &MissReason) -> String {
         }
         MissReason::Placeholder { segment: index, placeholder } => {
             let placeholder = &near.pattern.placeholders()[*placeholder];
-            let wanted = placeholder.kind.in_words();
-            format!("{}, and `{}` must be {wanted}", segment(*index), placeholder.name)
+            let demand = placeholder.kind.demand();
+            format!("{}, and `{}` {demand}", segment(*index), placeholder.name)
         }
         MissReason::Form { segment: index, expected } => {
             format!("{}, not like `{}`", segment(*index), escape(expected))

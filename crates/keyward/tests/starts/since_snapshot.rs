@@ -66,6 +66,99 @@ fn what_was_applied_is_asked_again_of_another_snapshot() {
     assert!(is_dated(&server));
 }
 
+/// A snapshot that began before the APPLY takes the place of the one that lay there then.
+#[test]
+fn what_was_applied_while_a_snapshot_was_written_is_done_again() {
+    for place in Place::both() {
+        let server = place.serve(&[&saved("none")], &SLOWLY);
+        fill(&server, "order:", 20);
+        say(&server, "BGSAVE");
+        apply(&server, &saved("1h"));
+        wait_until(|| is_dated(&server));
+        let note = place.data.path().join("dump.rdb.schemas");
+        assert!(fs::read_to_string(&note).expect("a note").starts_with("beside nothing\n"));
+        say(&server, "CONFIG SET rdb-key-save-delay 0");
+        wait_until(|| log(&server).contains("Background saving terminated with success"));
+        wait_until(|| !fs::read_to_string(&note).expect("a note").starts_with("beside nothing\n"));
+        drop(server);
+        for start in 1..=2 {
+            let server = place.start(&saved("none"));
+            assert_eq!(count(&server), Frame::Integer(20), "start {start}");
+            assert!(is_dated(&server), "start {start}");
+            assert!(log(&server).contains("put another schema in force"), "{}", log(&server));
+        }
+    }
+}
+
+/// The server was killed in the moment between the two files.
+#[test]
+fn a_note_beside_another_snapshot_is_told_beside_an_append_only_file_too() {
+    let (place, server) = rows_of(&saved("none"));
+    apply(&server, &saved("1h"));
+    wait_until(|| is_dated(&server));
+    drop(server);
+    let note = place.data.path().join("dump.rdb.schemas");
+    let text = fs::read_to_string(&note).expect("a note");
+    let (line, text) = text.split_once('\n').expect("a line");
+    assert!(!line.ends_with("0000000000000000"), "{line} tells no snapshots apart");
+    fs::write(&note, format!("beside nothing\n{text}")).expect("a note");
+    let refused = place.refusal(&saved("none"));
+    assert!(refused.contains("was written beside another snapshot"), "{refused}");
+    let server = place.serve(&[&saved("none")], &["--accept", &accepted(&refused)]);
+    assert!(is_dated(&server));
+}
+
+#[test]
+fn a_damaged_note_is_told_beside_an_append_only_file_too() {
+    let (place, server) = rows_of(&saved("none"));
+    apply(&server, &saved("1h"));
+    wait_until(|| is_dated(&server));
+    drop(server);
+    let note = place.data.path().join("dump.rdb.schemas");
+    let text = fs::read_to_string(&note).expect("a note");
+    fs::write(&note, text.replace("1h", "2h")).expect("a note");
+    let refused = place.refusal(&saved("none"));
+    assert!(refused.contains("was told to do is damaged, and is not used"), "{refused}");
+}
+
+/// A pattern observed when the rows were saved, and no longer when the server was killed.
+#[test]
+fn what_observed_when_rows_were_saved_is_asked() {
+    let observing = orders("persist = \"rdb\"", "mode = \"observe\"\nttl = \"1h\"")
+        + "\n[key.\"other:{id}\"]\ntype = \"string\"\nttl = \"1h\"\n";
+    let (place, server) = rows_of(&observing);
+    assert!(!is_dated(&server));
+    let client = &mut server.client();
+    let Frame::Error(told) = client.call(["KEYWARD", "MODE", "enforce"]).expect("a reply") else {
+        panic!("it would date rows");
+    };
+    let told = String::from_utf8_lossy(&told).into_owned();
+    let (_, plan) = told.rsplit_once("KEYWARD SCHEMA APPLY ").expect("a plan");
+    call(client, &format!("KEYWARD SCHEMA APPLY {plan}"));
+    wait_until(|| is_dated(&server));
+    drop(server);
+    let enforcing = observing.replace("mode = \"observe\"\n", "");
+    let refused = place.refusal(&enforcing);
+    assert!(refused.contains("dated"), "{refused}");
+    let server = place.serve(&[&enforcing], &["--accept", &accepted(&refused)]);
+    assert!(is_dated(&server));
+}
+
+#[test]
+fn an_append_only_file_that_is_not_used_is_told() {
+    const UNUSED: &str = "has an append-only file, which is not used with appendonly no";
+    let place = Place::new(true);
+    let server = place.start(&logged());
+    say(&server, "CONFIG SET appendonly no");
+    wait_until(|| log(&server).contains(UNUSED));
+    drop(server);
+    let server = place.serve(&[&logged()], &["--appendonly", "no"]);
+    assert!(log(&server).contains(UNUSED), "{}", log(&server));
+    drop(server);
+    let server = Place::new(false).start(&logged());
+    assert!(!log(&server).contains(UNUSED), "{}", log(&server));
+}
+
 #[test]
 fn what_a_start_did_and_no_snapshot_has_is_asked_again() {
     let (place, server) = rows_of(&saved("none"));
