@@ -197,7 +197,6 @@ fn match_append_only(server: &Server) {
         core.host.append_only.rewrites.is_wanted = true;
     } else if !is_wanted && is_on {
         commit::end_log(server, core);
-        core.host.tell_unused_log();
     }
 }
 
