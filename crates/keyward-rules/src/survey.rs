@@ -162,11 +162,6 @@ impl Report {
         self.tables.iter().map(|table| table.destroyed + table.evicted + table.unkept).sum()
     }
 
-    /// How much of it is an estimate.
-    pub fn evicted(&self) -> u64 {
-        self.tables.iter().map(|table| table.evicted).sum()
-    }
-
     /// Forgets some of what it says in single; whether there is more.
     pub fn shed(&mut self, budget: usize) -> bool {
         self.commands.truncate(self.commands.len().saturating_sub(budget));
@@ -222,17 +217,21 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Whether any row changes: one goes, now or by the next start, gets another end, or is
-    /// built.
+    /// Whether any row changes: one goes, now or by the next start, gets another end, now or by
+    /// its next use, is cut by its next write, or is built.
     pub fn changes_rows(&self) -> bool {
-        self.destroyed + self.redated + self.built + self.evicted + self.unkept > 0
+        self.takes_from_rows() || self.built > 0
+    }
+
+    /// The same without entries that are built.
+    fn takes_from_rows(&self) -> bool {
+        let now = self.destroyed + self.redated + self.evicted + self.unkept;
+        now + self.cut_later + self.shortened_later > 0
     }
 
     /// The same without entries that are built where the pattern has no row.
     pub fn changes_what_is_there(&self) -> bool {
-        let is_new =
-            self.rows == 0 && self.destroyed + self.redated + self.evicted + self.unkept == 0;
-        self.changes_rows() && !is_new
+        self.takes_from_rows() || self.built > 0 && self.rows > 0
     }
 }
 

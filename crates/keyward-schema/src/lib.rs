@@ -51,7 +51,7 @@ pub use matcher::{
     Limit, MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, Match, Matcher, MatcherError,
     NamedPattern, Placeholders,
 };
-pub use meaning::means_the_same;
+pub use meaning::{meaning_of, means_the_same};
 pub use near_miss::{MissReason, NearMiss, near_miss};
 pub use pattern::{
     Element, Kind, MAX_PAIR_STEPS, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, Pattern,

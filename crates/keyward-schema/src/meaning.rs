@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::read::table::{Entry, Value, entries};
 use crate::units::Duration;
+use std::borrow::Cow;
 
 /// Settings of which nothing follows for rows.
 const NO_ROWS: [&str; 9] =
@@ -25,6 +26,11 @@ const SHAPES: [&str; 4] = ["extra", "fields", "items", "value"];
 /// Whether two texts of schemas mean the same.
 pub fn means_the_same(one: &str, other: &str) -> bool {
     one == other || matches!((form(one), form(other)), (Some(one), Some(other)) if one == other)
+}
+
+/// What all texts have that mean the same, and no others; of what is no TOML the text itself.
+pub fn meaning_of(text: &str) -> Cow<'_, str> {
+    form(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// The normal form of a text, if it is TOML.

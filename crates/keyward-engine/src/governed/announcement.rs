@@ -55,7 +55,7 @@ const COLUMNS: [(&str, Figure); 13] = [
 type Counted = (Figure, &'static str, &'static str);
 
 /// The kinds of change, in a sentence.
-const CHANGES: [Counted; 7] = [
+const CHANGES: [Counted; 9] = [
     (
         |found| found.destroyed,
         "row or entry of a derived key destroyed",
@@ -75,6 +75,16 @@ const CHANGES: [Counted; 7] = [
         "rows or so evicted, since the keyspace takes more than its max_memory",
     ),
     (|found| found.unkept, "row no longer kept in the files", "rows no longer kept in the files"),
+    (
+        |found| found.cut_later,
+        "row with more elements than it may have, of which its next write drops the rest",
+        "rows with more elements than they may have, of which their next write drops the rest",
+    ),
+    (
+        |found| found.shortened_later,
+        "row that gets a nearer end by its next use",
+        "rows that get a nearer end by their next use",
+    ),
 ];
 
 /// What is kept though something is wrong with it.

@@ -24,7 +24,7 @@
 use super::arrival::{Acceptance, in_words};
 use keyward_lua::sha1_hex;
 use keyward_rules::RuleBook;
-use keyward_schema::{Mode, Persist, Schema, check, conflicts, means_the_same};
+use keyward_schema::{Mode, Persist, Schema, check, conflicts, meaning_of, means_the_same};
 use keyward_store::keyspace::Keyspace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -64,7 +64,7 @@ pub(crate) struct Damaged;
 /// What a schema in force took the place of that no file has: a start goes on with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Replaced {
-    /// The SHA-1 of the text that the file had; `None` if there was no file.
+    /// The SHA-1 of what the text means that the file had; `None` if there was no file.
     pub(crate) file: Option<String>,
     /// Whether it came with the data; else KEYWARD SCHEMA APPLY put it in force.
     pub(crate) has_come: bool,
@@ -73,12 +73,12 @@ pub(crate) struct Replaced {
 impl Replaced {
     /// A schema is applied in the place of this text.
     pub(crate) fn by_apply(text: Option<&str>) -> Replaced {
-        Replaced { file: text.map(sha1), has_come: false }
+        Replaced { file: text.map(|text| sha1(&meaning_of(text))), has_come: false }
     }
 
-    /// Whether the file had this text.
+    /// Whether the file had this text, or one that means the same.
     pub(crate) fn is_of(&self, text: &str) -> bool {
-        self.file.as_ref().is_some_and(|sum| *sum == sha1(text))
+        self.file.as_ref().is_some_and(|sum| *sum == sha1(&meaning_of(text)))
     }
 
     fn word(&self) -> String {

@@ -12,7 +12,7 @@ use super::telling::{Listener, Telling, Told};
 use crate::host::Host;
 use keyward_lua::sha1_hex;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
-use keyward_schema::Mode;
+use keyward_schema::{Mode, meaning_of};
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::{Keyspace, Surveyor};
 
@@ -102,8 +102,8 @@ impl Remains {
     }
 }
 
-/// The name of a plan. It depends on what is done: on the schema that comes and on what kinds
-/// of change there are in which pattern. It does not depend on how many rows they are, which
+/// The name of a plan. It depends on what is done: on what the schema that comes means and on what
+/// kinds of change there are in which pattern. It does not depend on how many rows they are, which
 /// time moves, nor on what governed them before and in which tables that has put them: so who
 /// accepts a plan for the next start means the same as who applies it now, and a start that
 /// observes leaves the name as it was.
@@ -112,8 +112,8 @@ pub(crate) fn name(db: usize, book: &RuleBook, report: &Report) -> Box<[u8]> {
     let schema = book.declared();
     origin.extend(schema.ids().map(|id| if book.observes(id) { 'o' } else { '-' }));
     for part in parts(schema) {
-        let text = part.source.whole_text();
-        origin += &format!("\n{} {} {text}", part.keyspace.name, text.len());
+        let meaning = meaning_of(part.source.whole_text());
+        origin += &format!("\n{} {} {meaning}", part.keyspace.name, meaning.len());
     }
     for kinds in kinds_of(report) {
         origin.extend(kinds.map(|is_there| if is_there { '1' } else { '0' }));
@@ -131,16 +131,26 @@ fn name_of_modes(name: &[u8], book: &RuleBook) -> Box<[u8]> {
 }
 
 /// Whether rows of a pattern are destroyed, shortened, dated, given a later end or none, built,
-/// evicted, left out of the files.
-pub(crate) type Kinds = [bool; 7];
+/// evicted, left out of the files, cut by their next write, given a nearer end by their next use.
+pub(crate) type Kinds = [bool; 9];
 
 /// The kinds of change to rows of each pattern.
 pub(crate) fn kinds_of(report: &Report) -> impl Iterator<Item = Kinds> {
     report.tables.iter().map(|found| {
         let undated = found.redated - found.dated - found.shortened;
         let (destroyed, shortened, dated) = (found.destroyed, found.shortened, found.dated);
-        [destroyed, shortened, dated, undated, found.built, found.evicted, found.unkept]
-            .map(|count| count > 0)
+        [
+            destroyed,
+            shortened,
+            dated,
+            undated,
+            found.built,
+            found.evicted,
+            found.unkept,
+            found.cut_later,
+            found.shortened_later,
+        ]
+        .map(|count| count > 0)
     })
 }
 

@@ -217,7 +217,13 @@ fn an_edited_file_that_takes_the_place_of_what_was_applied_is_told() {
         let server = place.start(&file);
         assert!(log(&server).contains("that one stays in force"), "{}", log(&server));
         place.end(server);
-        let server = place.start(&file.replace("ttl =", "expect = \"10k\"\nttl ="));
+        // One that means the same is the file that was replaced.
+        for same in ["# Reviewed.\nttl =", "doc = \"An order.\"\nttl =", "expect = \"10k\"\nttl ="] {
+            let server = place.start(&file.replace("ttl =", same));
+            assert!(log(&server).contains("that one stays in force"), "{same}: {}", log(&server));
+            place.end(server);
+        }
+        let server = place.start(&format!("{file}\n[key.\"other:{{id}}\"]\ntype = \"string\"\n"));
         assert!(log(&server).contains("was edited since, and takes its place"), "{}", log(&server));
         assert_eq!(count(&server), Frame::Integer(20));
         place.end(server);
