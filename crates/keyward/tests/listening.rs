@@ -241,10 +241,9 @@ fn ping_answers_whether_a_server_serves() {
 fn our_tools_take_a_server_in_every_form_and_say_by_2_that_they_cannot_ask() {
     let folder = tempfile::tempdir().expect("a directory");
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let (socket, schema) = (path("socket"), path("shop.toml"));
+    let socket = path("socket");
     let lines = "[keyspace]\nname = \"shop\"\n[key.\"user:{id}\"]\ntype = \"string\"\n";
-    std::fs::write(&schema, lines).expect("a file");
-    let server = Running::start(&[&schema], &["--unixsocket", &socket]);
+    let server = Running::start(&[("shop.toml", lines)], &["shop.toml", "--unixsocket", &socket]);
     let port = server.port.to_string();
     let (place, url) = (format!("127.0.0.1:{port}"), format!("redis://127.0.0.1:{port}"));
     let mut runs = 0;
