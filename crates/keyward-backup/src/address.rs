@@ -129,10 +129,43 @@ impl Address {
         Ok(Address { host, port, user, password, tls, socket: None })
     }
 
+    /// Reads where a server is in any form: `HOST[:PORT]`, a URL, or the path of a Unix socket.
+    ///
+    /// # Errors
+    /// If it is of no such form.
+    pub fn parse(text: &str) -> Result<Address, UrlError> {
+        if text.contains("://") {
+            return Address::from_url(text);
+        }
+        if text.contains('/') {
+            return Ok(Address::of_socket(text));
+        }
+        if text.is_empty() || text.contains('@') {
+            return Err(UrlError::Form);
+        }
+        // An IPv6 address by itself has more than one colon.
+        match text.matches(':').count() > 1 && !text.starts_with('[') {
+            true => Address::from_url(&format!("redis://[{text}]")),
+            false => Address::from_url(&format!("redis://{text}")),
+        }
+    }
+
+    /// The server at a port of a host.
+    pub fn of_host(host: impl Into<String>, port: u16) -> Address {
+        Address { host: host.into(), port, user: None, password: None, tls: None, socket: None }
+    }
+
     /// The server behind a Unix socket.
     pub fn of_socket(path: impl Into<PathBuf>) -> Address {
-        let (host, socket) = (String::new(), Some(path.into()));
-        Address { host, port: 0, user: None, password: None, tls: None, socket }
+        Address { socket: Some(path.into()), ..Address::of_host("", 0) }
+    }
+
+    /// Reads the certificates that it names, to see that they are there and sound.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn check_certificates(&self) -> io::Result<()> {
+        self.tls.as_ref().map_or(Ok(()), |tls| tls.read().map(drop).map_err(io::Error::other))
     }
 
     /// Connects, and shakes hands if that is to be.
@@ -192,7 +225,7 @@ impl fmt::Display for Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It is of another form.
-    #[error("write it as redis://[[user:]password@]host[:port], or rediss:// for TLS")]
+    #[error("write HOST:PORT, redis://[[user:]password@]host[:port], rediss:// for TLS, or a path")]
     Form,
     /// A percent sign stands for itself.
     #[error("a % without two digits")]
@@ -242,6 +275,25 @@ mod tests {
         check("rediss://h:7000", "h", 7000, None, None);
         for url in ["localhost", "http://h", "redis://h:port", "redis://a%4@h"] {
             assert!(Address::from_url(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn places_are_hosts_urls_and_paths() {
+        let check = |text: &str, host: &str, port: u16| {
+            let address = Address::parse(text).expect(text);
+            assert_eq!((address.host.as_str(), address.port), (host, port), "{text}");
+            assert_eq!(address.socket, None, "{text}");
+        };
+        check("example.org", "example.org", 6379);
+        check("10.0.0.7:7000", "10.0.0.7", 7000);
+        check("::1", "::1", 6379);
+        check("[::1]:7000", "::1", 7000);
+        check("redis://:secret@h:1", "h", 1);
+        let socket = Address::parse("/run/keyward.sock").expect("a path");
+        assert_eq!(socket, Address::of_socket("/run/keyward.sock"));
+        for text in ["", "h:port", "secret@h", "http://h"] {
+            assert!(Address::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -14,6 +14,12 @@ pub fn is(argument: &[u8], keyword: &str) -> bool {
     argument.eq_ignore_ascii_case(keyword.as_bytes())
 }
 
+/// An argument up to its first zero byte, as C sees it.
+pub fn c_text(argument: &[u8]) -> &[u8] {
+    let end = argument.iter().position(|byte| *byte == 0);
+    &argument[..end.unwrap_or(argument.len())]
+}
+
 /// An integer, or [`WireError::NotInteger`].
 #[inline]
 pub fn integer(argument: &[u8]) -> Result<i64, WireError> {

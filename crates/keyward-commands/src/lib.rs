@@ -42,7 +42,7 @@ pub mod names;
 pub mod roles;
 pub mod table;
 
-pub use absent::{ABSENT, Absent, Reason};
+pub use absent::{ABSENT, ABSENT_RIGHTS, Absent, AbsentPart, AbsentRight, Reason};
 pub use channels::Channels;
 pub use command::{Arity, Command, Group, KeyPositions, KeySpec};
 pub use compat::compat_markdown;

@@ -76,11 +76,11 @@ impl<'a> Migrate<'a> {
     }
 
     /// The arguments that are keys, in calls that are otherwise wrong too; `None` if
-    /// there are two ways to read them.
+    /// there are two ways to read them. `KEYS` with nothing behind it is no way.
     pub(crate) fn keys(args: Args<'_>) -> Option<Range<usize>> {
         let mut at = OPTIONS;
         while let Some(word) = args.get(at) {
-            if args::is(word, "KEYS") {
+            if args::is(word, "KEYS") && at + 1 < args.len() {
                 return args.at(KEY).is_empty().then(|| at + 1..args.len());
             }
             at += if args::is(word, "AUTH2") { 3 } else { 1 + usize::from(args::is(word, "AUTH")) };

@@ -23,6 +23,7 @@ pub(crate) use rules::merge_selectors;
 pub(crate) use selector::Selector;
 pub(crate) use user::{User, is_plain_name};
 
+use keyward_commands::args::c_text;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -130,7 +131,7 @@ impl Acl {
     /// Says in Redis's words which rule is wrong.
     pub(crate) fn drafted(&self, name: &[u8], rules: &[&[u8]]) -> Result<User, Vec<u8>> {
         let rules = merge_selectors(rules).map_err(|at| {
-            [b"Unmatched parenthesis in acl selector starting at '", at, b"'."].concat()
+            [b"Unmatched parenthesis in acl selector starting at '", c_text(at), b"'."].concat()
         })?;
         let mut user = match self.user(name) {
             Some(user) => User::clone(user),
@@ -138,7 +139,7 @@ impl Acl {
         };
         for rule in &rules {
             user.apply(rule, self.new_channels).map_err(|error| {
-                let what = [b"Error in ACL SETUSER modifier '", rule.as_slice(), b"': "].concat();
+                let what = [b"Error in ACL SETUSER modifier '", c_text(rule), b"': "].concat();
                 [&what, error.text().as_bytes()].concat()
             })?;
         }
@@ -199,7 +200,7 @@ impl Acl {
             return Err(b"Spaces not allowed in ACL usernames".to_vec());
         }
         let rules = merge_selectors(rules).map_err(|at| {
-            [b"Unmatched parenthesis in acl selector starting at '", at, b"'."].concat()
+            [b"Unmatched parenthesis in acl selector starting at '", c_text(at), b"'."].concat()
         })?;
         let mut user = User::new(name, self.new_channels);
         if name == DEFAULT {

@@ -76,6 +76,12 @@ impl ScriptFlags {
     }
 }
 
+/// Where the first line ends; nowhere if there is a zero byte in it, as for C's `strchr`.
+fn first_line_end(text: &[u8]) -> Option<usize> {
+    let end = text.iter().position(|byte| matches!(byte, b'\n' | 0))?;
+    (text[end] == b'\n').then_some(end)
+}
+
 /// Splits a script into its declared flags and its code. `None` for the flags means
 /// that it has no first line of this kind: then it may do everything, as scripts of
 /// old. The code keeps the line end, so that lines keep their numbers.
@@ -83,7 +89,7 @@ pub fn read_script(body: &[u8]) -> Result<(Option<ScriptFlags>, &[u8]), Vec<u8>>
     if !body.starts_with(b"#!") {
         return Ok((None, body));
     }
-    let end = body.iter().position(|&byte| byte == b'\n').ok_or(b"Invalid script shebang")?;
+    let end = first_line_end(body).ok_or(b"Invalid script shebang")?;
     let parts = split_words(&body[..end]).filter(|parts| !parts.is_empty());
     let parts = parts.ok_or(b"Invalid engine in script shebang")?;
     if parts[0] != b"#!lua" {
@@ -121,7 +127,7 @@ pub(crate) fn read_library(source: &[u8]) -> Result<LibraryHead<'_>, Vec<u8>> {
     if !source.starts_with(b"#!") {
         return Err(b"Missing library metadata".to_vec());
     }
-    let end = source.iter().position(|&byte| byte == b'\n').ok_or(b"Invalid library metadata")?;
+    let end = first_line_end(source).ok_or(b"Invalid library metadata")?;
     let parts = split_words(&source[..end]).filter(|parts| !parts.is_empty());
     let parts = parts.ok_or(b"Invalid library metadata")?;
     let engine = parts[0].get(2..).unwrap_or_default().to_vec();

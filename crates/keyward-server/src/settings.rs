@@ -17,6 +17,7 @@ pub mod value;
 
 use command_line::Line;
 use kept::{HIDDEN, KEPT};
+use keyward_commands::args::c_text;
 use keyward_commands::{Names, RenameError};
 use keyward_engine::Rewrite;
 use keyward_engine::glob::{self, Case};
@@ -409,7 +410,7 @@ impl Settings {
         let mut changed = self.clone();
         let mut seen = Vec::new();
         for (name, text) in pairs {
-            let shown = String::from_utf8_lossy(name);
+            let shown = String::from_utf8_lossy(c_text(name));
             let Some(position) = Settings::position(name) else {
                 return Err(format!(
                     "Unknown option or number of arguments for CONFIG SET - '{shown}'"

@@ -238,6 +238,51 @@ fn ping_answers_whether_a_server_serves() {
 }
 
 #[test]
+fn our_tools_take_a_server_in_every_form_and_say_by_2_that_they_cannot_ask() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let socket = path("socket");
+    let lines = "[keyspace]\nname = \"shop\"\n[key.\"user:{id}\"]\ntype = \"string\"\n";
+    let server = Running::start(&[("shop.toml", lines)], &["shop.toml", "--unixsocket", &socket]);
+    let port = server.port.to_string();
+    let (place, url) = (format!("127.0.0.1:{port}"), format!("redis://127.0.0.1:{port}"));
+    let mut runs = 0;
+    let mut run = |tool: &[&str], form: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(tool).args(form);
+        if tool[0] == "backup" {
+            // Two of one second would have the same name.
+            runs += 1;
+            command.arg("--to").arg(path(&runs.to_string()));
+        }
+        let output = command.output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let top = ["top", "--once", "--interval", "10ms"];
+    for tool in [&["ping"][..], &top, &["backup"]] {
+        for form in [
+            &[place.as_str()][..],
+            &[&url],
+            &[&socket],
+            &["--port", &port],
+            &["--host", "localhost", "--port", &port],
+        ] {
+            let (code, said) = run(tool, form);
+            assert_eq!(code, Some(0), "{tool:?} {form:?}: {said}");
+        }
+        for form in [
+            &[place.as_str(), "--port", &port][..],
+            &["http://h"],
+            &[&place, "--cacert", "nope"],
+            &[&place, "--tls", "--cacert", "nope"],
+        ] {
+            let (code, said) = run(tool, form);
+            assert_eq!(code, Some(2), "{tool:?} {form:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn ping_waits_no_longer_than_it_is_told_to() {
     // Whoever connects is kept waiting by the kernel: nobody accepts, nobody answers.
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");

@@ -636,3 +636,38 @@ fn a_pattern_with_spaces_in_its_placeholders_can_be_granted() {
     assert_eq!(text(&mut jobs, &["SET", token, "1"]), "OK");
     assert!(text(&mut jobs, &["SET", &format!("{token}:1"), "1"]).starts_with("-NOPERM"));
 }
+
+#[test]
+fn redis_reads_exactly_the_rights_that_are_told() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let dir = folder.path().display().to_string();
+    let server = Server::keyward_as_set(Path::new(PROGRAM), &["--dir", &dir, "--appendonly", "no"]);
+    let redis = Server::redis(&[]);
+    let (mut ours, mut theirs) = (server.client(), redis.client());
+    let categories = text(&mut theirs, &["ACL", "CAT"]);
+    let commands = |client: &mut Client, name: &str| {
+        let reply = call(client, &["ACL", "GETUSER", name]);
+        shown(&reply.as_elements().expect("an array")[5])
+    };
+    for (one, other) in categories
+        .lines()
+        .flat_map(|one| categories.lines().map(move |other| (one, other)))
+        .filter(|(one, other)| one != other)
+    {
+        for rules in
+            [[format!("+@{one}"), format!("-@{other}")], ["+@all".into(), format!("-@{one}")]]
+        {
+            let rules = [rules[0].as_str(), rules[1].as_str()];
+            let set = |client: &mut Client, name: &str, rules: &[&str]| {
+                let words = [&["ACL", "SETUSER", name, "reset"], rules].concat();
+                assert_eq!(text(client, &words), "OK", "{words:?}");
+            };
+            set(&mut ours, "told", &rules);
+            set(&mut theirs, "meant", &rules);
+            let told = commands(&mut ours, "told");
+            set(&mut theirs, "read", &told.split(' ').collect::<Vec<_>>());
+            let [meant, read] = ["meant", "read"].map(|name| commands(&mut theirs, name));
+            assert_eq!(read, meant, "{rules:?}: {told}");
+        }
+    }
+}

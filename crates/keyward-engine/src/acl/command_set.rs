@@ -1,19 +1,26 @@
 //! The commands that a selector grants.
 //!
-//! Owns a bit for each command and subcommand of the table, and the deprecated right to a
-//! command with one first argument (`+select|1`). `command_set/telling.rs` tells both as rules.
+//! Owns a bit for each command and subcommand of the table, one for each that Redis has and this
+//! server has not, and the deprecated right to a command with one first argument (`+select|1`).
+//! `command_set/telling.rs` tells all of it as rules.
 
 mod telling;
 
 use super::rules::{RuleError, has_space};
-use keyward_commands::{ABSENT, AclCategory, COMMANDS, Command, CommandId, lookup_full_name};
+use keyward_commands::{
+    ABSENT, ABSENT_RIGHTS, AclCategories, AclCategory, COMMANDS, Command, CommandId,
+    lookup_full_name,
+};
 use std::collections::BTreeMap;
 
 pub(super) use telling::Told;
 
-const WORDS: usize = CommandId::COUNT.div_ceil(64);
+/// How many commands a right can be about: those of the table, behind them those that are left
+/// out.
+const RIGHTS: usize = CommandId::COUNT + ABSENT_RIGHTS.len();
+const WORDS: usize = RIGHTS.div_ceil(64);
 
-/// A bit for each command.
+/// A bit for each command that a right can be about.
 type Bits = [u64; WORDS];
 
 /// The commands of each category, by its place among all.
@@ -23,16 +30,40 @@ static MEMBERS: [Bits; CATEGORIES] = all_members();
 static GRANTED: [Bits; CATEGORIES] = with_subcommands();
 const CATEGORIES: usize = AclCategory::ALL.len();
 
+/// The categories of a command.
+const fn acl_of(right: usize) -> AclCategories {
+    if right < CommandId::COUNT {
+        COMMANDS[right].acl
+    } else {
+        ABSENT_RIGHTS[right - CommandId::COUNT].acl
+    }
+}
+
+/// The command that one is a subcommand of.
+const fn container_of(right: usize) -> Option<usize> {
+    if right < CommandId::COUNT {
+        match COMMANDS[right].container {
+            Some(container) => Some(container as usize),
+            None => None,
+        }
+    } else {
+        match ABSENT_RIGHTS[right - CommandId::COUNT].container {
+            Some(container) => Some(CommandId::COUNT + container),
+            None => None,
+        }
+    }
+}
+
 const fn all_members() -> [Bits; CATEGORIES] {
     let mut members = [[0; WORDS]; CATEGORIES];
     let mut index = 0;
     while index < CATEGORIES {
-        let mut row = 0;
-        while row < CommandId::COUNT {
-            if COMMANDS[row].acl.has(AclCategory::ALL[index]) {
-                members[index][row / 64] |= 1 << (row % 64);
+        let mut right = 0;
+        while right < RIGHTS {
+            if acl_of(right).has(AclCategory::ALL[index]) {
+                members[index][right / 64] |= 1 << (right % 64);
             }
-            row += 1;
+            right += 1;
         }
         index += 1;
     }
@@ -43,14 +74,14 @@ const fn with_subcommands() -> [Bits; CATEGORIES] {
     let mut granted = all_members();
     let mut index = 0;
     while index < CATEGORIES {
-        let mut row = 0;
-        while row < CommandId::COUNT {
-            if let Some(container) = COMMANDS[row].container
-                && COMMANDS[container as usize].acl.has(AclCategory::ALL[index])
+        let mut right = 0;
+        while right < RIGHTS {
+            if let Some(container) = container_of(right)
+                && acl_of(container).has(AclCategory::ALL[index])
             {
-                granted[index][row / 64] |= 1 << (row % 64);
+                granted[index][right / 64] |= 1 << (right % 64);
             }
-            row += 1;
+            right += 1;
         }
         index += 1;
     }
@@ -79,13 +110,13 @@ impl CommandSet {
         self.is_all
     }
 
-    fn has(&self, id: CommandId) -> bool {
-        self.bits[id as usize / 64] & 1 << (id as usize % 64) != 0
+    fn has(&self, right: usize) -> bool {
+        self.bits[right / 64] & 1 << (right % 64) != 0
     }
 
     /// Whether a command is granted whose first argument, if it has one, is this.
     pub(super) fn grants(&self, command: &Command, first: Option<&[u8]>) -> bool {
-        if self.is_all || self.has(command.id) {
+        if self.is_all || self.has(command.id as usize) {
             return true;
         }
         let granted = self.first_arguments.get(&command.id);
@@ -94,9 +125,9 @@ impl CommandSet {
         })
     }
 
-    fn set_bit(&mut self, id: CommandId, is_granted: bool) {
-        let bit = 1 << (id as usize % 64);
-        let word = &mut self.bits[id as usize / 64];
+    fn set_bit(&mut self, right: usize, is_granted: bool) {
+        let bit = 1 << (right % 64);
+        let word = &mut self.bits[right / 64];
         if is_granted {
             *word |= bit;
         } else {
@@ -107,10 +138,20 @@ impl CommandSet {
 
     /// Grants or denies a command with all of its subcommands.
     fn set(&mut self, command: &Command, is_granted: bool) {
-        self.set_bit(command.id, is_granted);
+        self.set_bit(command.id as usize, is_granted);
         self.first_arguments.remove(&command.id);
         for subcommand in command.subcommands() {
-            self.set_bit(subcommand.id, is_granted);
+            self.set_bit(subcommand.id as usize, is_granted);
+        }
+    }
+
+    /// The same of one that is left out, by its place among these.
+    fn set_absent(&mut self, place: usize, is_granted: bool) {
+        self.set_bit(CommandId::COUNT + place, is_granted);
+        for (part, absent) in ABSENT_RIGHTS.iter().enumerate() {
+            if absent.container == Some(place) {
+                self.set_bit(CommandId::COUNT + part, is_granted);
+            }
         }
     }
 
@@ -153,11 +194,13 @@ impl CommandSet {
 
     /// Grants or denies the command of this name.
     fn name(&mut self, name: &[u8], is_granted: bool) -> Result<(), RuleError> {
-        match lookup_full_name(name) {
-            Some(command) => self.set(command, is_granted),
-            // There is nothing to grant, but a file of Redis may speak of it.
-            None if is_absent(name) => {}
-            None => return Err(RuleError::Unknown),
+        let is_it = |full: String| full.as_bytes().eq_ignore_ascii_case(name);
+        if let Some(command) = lookup_full_name(name) {
+            self.set(command, is_granted);
+        } else if let Some(place) = ABSENT_RIGHTS.iter().position(|it| is_it(it.full_name())) {
+            self.set_absent(place, is_granted);
+        } else if !ABSENT.iter().any(|absent| absent.full_names().any(is_it)) {
+            return Err(RuleError::Unknown);
         }
         Ok(())
     }
@@ -184,12 +227,6 @@ impl CommandSet {
     }
 }
 
-/// Whether this is a command of Redis that this server does not have.
-fn is_absent(name: &[u8]) -> bool {
-    let is_it = |full: String| full.as_bytes().eq_ignore_ascii_case(name);
-    ABSENT.iter().any(|absent| absent.full_names().any(is_it))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_none_are_refused_and_those_of_redis_have_no_effect() {
+    fn names_that_are_none_are_refused_and_those_of_redis_are_kept() {
         let mut set = CommandSet::default();
         for (rule, error) in [
             ("+nosuch", RuleError::Unknown),
@@ -214,10 +251,14 @@ mod tests {
         ] {
             assert_eq!(set.apply(rule.as_bytes()), Err(error), "{rule}");
         }
-        for rule in ["+cluster", "-cluster", "+cluster|slots"] {
+        for rule in ["+cluster", "-CLUSTER", "+sentinel", "-sentinel|masters"] {
             assert_eq!(set.apply(rule.as_bytes()), Ok(()), "{rule}");
         }
         assert_eq!(set, CommandSet::default());
+        for rule in ["+cluster|slots", "+module|list"] {
+            assert_eq!(set.apply(rule.as_bytes()), Ok(()), "{rule}");
+        }
+        assert_ne!(set, CommandSet::default());
     }
 
     #[test]

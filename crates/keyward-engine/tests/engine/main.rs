@@ -55,6 +55,7 @@ mod shown;
 mod sketches;
 mod sorted_sets;
 mod step_times;
+mod stream_renewal;
 mod streams;
 mod strings;
 mod total_lifetime;

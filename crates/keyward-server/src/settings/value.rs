@@ -231,6 +231,10 @@ fn parse_bytes(word: &[u8]) -> Option<u64> {
         "gb" => 1 << 30,
         _ => return None,
     };
+    // No digits are zero, as C's `strtoull` reads them.
+    if number.is_empty() {
+        return Some(0);
+    }
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
@@ -336,6 +340,9 @@ mod tests {
         check(memory, &["1gb"], Ok("1073741824"));
         check(memory, &["1G"], Ok("1000000000"));
         check(memory, &["100"], Ok("100"));
+        check(memory, &[""], Ok("0"));
+        check(memory, &["kb"], Ok("0"));
+        check(memory, &[" "], Err("argument must be a memory value"));
         check(memory, &["1tb"], Err("argument must be a memory value"));
     }
 

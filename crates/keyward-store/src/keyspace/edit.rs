@@ -130,9 +130,12 @@ impl<T: Collection> Edit<'_, T> {
         space.changed_quietly(key, count);
     }
 
-    /// Ends an edit that found nothing to change.
+    /// Ends an edit that found nothing to change: the rule book is shown no change either.
     pub fn unchanged(mut self) {
         self.place.settle();
+        if self.place.is_kept {
+            self.place.space.take_back_kept();
+        }
     }
 }
 

@@ -472,6 +472,15 @@ impl Journal {
         self.push(key, Undo::Stream(Box::new(before)));
     }
 
+    /// The change that was announced last did not come; hands over what was kept for it.
+    pub(super) fn stream_unchanged(&mut self) -> Option<Stream> {
+        let step = self.steps.pop_if(|step| matches!(step.undo, Undo::Stream(_)))?;
+        match step.undo {
+            Undo::Stream(before) => Some(*before),
+            _ => None,
+        }
+    }
+
     /// A whole database was emptied; what it held, and the ends that were pending there.
     pub(super) fn flushed(&mut self, db: usize, held: Database, ends: Vec<PendingEnd>) {
         let db = DbIndex::of(db);

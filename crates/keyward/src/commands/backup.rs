@@ -31,9 +31,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward backup --to /backups --keep 7d\n  \
     keyward backup --to /backups --keep 7d --every 6h --port 7000 --name shop\n  \
-    keyward backup --to /backups --url redis://user:password@10.0.0.7:6379\n  \
-    keyward backup --to /backups --url rediss://10.0.0.7:6380 --cacert ca.crt\n  \
-    keyward backup --to /backups --url /run/keyward/keyward.sock")]
+    keyward backup --to /backups redis://user:password@10.0.0.7:6379\n  \
+    keyward backup --to /backups rediss://10.0.0.7:6380 --cacert ca.crt\n  \
+    keyward backup --to /backups /run/keyward/keyward.sock")]
 pub(crate) struct Backup {
     /// The directory that backups go to; it is made if need be
     #[arg(long, value_name = "DIR")]
@@ -47,20 +47,17 @@ pub(crate) struct Backup {
     /// What the names of the files begin with
     #[arg(long, default_value = "keyward", value_parser = name)]
     name: String,
-    /// The server's host
-    #[arg(long, default_value = "127.0.0.1", conflicts_with = "url")]
-    host: String,
-    /// The server's port
-    #[arg(long, default_value = "6379", conflicts_with = "url")]
-    port: u16,
-    /// The password to log in with; others see it in the list of processes
-    #[arg(long, conflicts_with = "url")]
-    password: Option<String>,
-    /// All of these in one: redis://[[user:]password@]host[:port]; rediss:// is by TLS. A
-    /// single word before @ is the password, as redis-cli has it: name a user whose password is
-    /// elsewhere by --user. Or the path of a Unix socket
-    #[arg(long)]
+    /// Where the server is: HOST[:PORT], redis://[[user:]password@]host[:port] (rediss:// is by
+    /// TLS) or the path of a Unix socket; 127.0.0.1:6379 if nothing is said. A single word
+    /// before @ is the password, as redis-cli has it: name a user whose password is elsewhere by
+    /// --user
+    address: Option<String>,
+    /// The same as ADDRESS
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "address")]
     url: Option<String>,
+    /// The password to log in with; others see it in the list of processes
+    #[arg(long)]
+    password: Option<String>,
     #[command(flatten)]
     login: Login,
     /// Whom the output is for
@@ -96,18 +93,9 @@ impl Backup {
     }
 
     fn address(&self) -> anyhow::Result<Address> {
-        let address = match &self.url {
-            Some(path) if path.contains('/') && !path.contains("://") => Address::of_socket(path),
-            Some(url) => Address::from_url(url).context("--url")?,
-            None => Address {
-                host: self.host.clone(),
-                port: self.port,
-                user: None,
-                password: self.password.clone(),
-                tls: None,
-                socket: None,
-            },
-        };
+        let given = self.address.as_deref().or(self.url.as_deref());
+        let mut address = self.login.place(given)?;
+        address.password = self.password.clone().or(address.password);
         self.login.complete(address)
     }
 

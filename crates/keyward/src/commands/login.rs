@@ -12,6 +12,12 @@ use keyward_backup::{Address, ClientOptions, Pair};
 /// Options of every command that talks to a server.
 #[derive(Args, Debug, Default)]
 pub(crate) struct Login {
+    /// The server's host, in place of an address
+    #[arg(long)]
+    host: Option<String>,
+    /// The server's port, in place of an address
+    #[arg(long)]
+    port: Option<u16>,
     /// The user to log in as; the password is in the URL or in REDISCLI_AUTH
     #[arg(long)]
     user: Option<String>,
@@ -34,9 +40,23 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// Reads `HOST[:PORT]` or a URL, and completes it.
-    pub(super) fn address(&self, text: &str) -> anyhow::Result<Address> {
-        self.complete(read(text)?)
+    /// Where the server is and who asks, by an address, if one is given, and these options.
+    pub(super) fn address(&self, given: Option<&str>) -> anyhow::Result<Address> {
+        self.complete(self.place(given)?)
+    }
+
+    /// Where the server is.
+    pub(super) fn place(&self, given: Option<&str>) -> anyhow::Result<Address> {
+        match given {
+            Some(_) if self.host.is_some() || self.port.is_some() => {
+                bail!("name the server by an address, or by --host and --port")
+            }
+            Some(text) => Address::parse(text).with_context(|| without_login(text)),
+            None => {
+                let host = self.host.as_deref().unwrap_or("127.0.0.1");
+                Ok(Address::of_host(host, self.port.unwrap_or(6379)))
+            }
+        }
     }
 
     /// An address with what these options and the environment say.
@@ -52,20 +72,6 @@ impl Login {
         }
         let (user, password) = self.credentials(address.user.take(), address.password.take())?;
         Ok(Address { user, password, ..address })
-    }
-
-    /// The command that says who asks, if anybody in particular does: of an address that is
-    /// complete, or where there is none, as of a Unix socket.
-    pub(super) fn words(&self, address: Option<&Address>) -> anyhow::Result<Option<Vec<String>>> {
-        let (user, password) = match address {
-            Some(address) => (address.user.clone(), address.password.clone()),
-            None => {
-                self.refuse_certificates()?;
-                self.credentials(None, None)?
-            }
-        };
-        let words = |password| ["AUTH".to_owned()].into_iter().chain(user).chain([password]);
-        Ok(password.map(|password| words(password).collect()))
     }
 
     /// Certificates are for TLS: who names them does not mean to send a password in plain.
@@ -97,24 +103,14 @@ impl Login {
     }
 }
 
-/// Reads `HOST[:PORT]` or a URL.
-fn read(text: &str) -> anyhow::Result<Address> {
-    if text.contains("://") {
-        return Address::from_url(text).with_context(|| without_login(text));
-    }
-    if text.is_empty() || text.contains('@') {
-        let text = without_login(text);
-        bail!("\"{text}\": write HOST:PORT, redis://[[user:]password@]host[:port] or a path");
-    }
-    // An IPv6 address by itself has more than one colon.
-    let text = match text.matches(':').count() > 1 && !text.starts_with('[') {
-        true => format!("[{text}]"),
-        false => text.to_owned(),
-    };
-    Address::from_url(&format!("redis://{text}")).with_context(|| text)
+/// The command that says who asks, if anybody in particular does.
+pub(super) fn login_words(address: &Address) -> Option<Vec<String>> {
+    let password = address.password.clone()?;
+    let user = address.user.clone();
+    Some(["AUTH".to_owned()].into_iter().chain(user).chain([password]).collect())
 }
 
 /// An address without what may be a password.
-pub(super) fn without_login(text: &str) -> String {
+fn without_login(text: &str) -> String {
     text.rsplit_once('@').map_or(text, |(_, place)| place).to_owned()
 }

@@ -15,7 +15,7 @@ use keyward_sync::ddl;
 use keyward_sync::source::{Dial, Link, Source, SourceError};
 use tokio::runtime::Runtime;
 
-use super::login::Login;
+use super::login::{Login, login_words};
 use crate::schema_file;
 use crate::terminal::Terminal;
 
@@ -28,9 +28,10 @@ pub(super) struct Sides {
     /// The database, as psql takes it
     #[arg(long, value_name = "URL")]
     postgres: String,
-    /// HOST:PORT of the server, or a URL as of `keyward backup`
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
-    source: String,
+    /// Where the server is: HOST[:PORT], redis://[[user:]password@]host[:port] (rediss:// is by
+    /// TLS) or the path of a Unix socket; 127.0.0.1:6379 if nothing is said
+    #[arg(long, value_name = "ADDRESS")]
+    source: Option<String>,
     #[command(flatten)]
     login: Login,
     /// The schema that the server serves
@@ -78,9 +79,9 @@ impl Sides {
         if !ddl::sinks(&schema).any(|(_, sink)| is_needed(sink.kind)) {
             bail!("{}: {}", self.schema.display(), needed.lack());
         }
-        let address = self.login.address(&self.source).context("--source")?;
-        let words = self.login.words(Some(&address))?;
-        let greeting = words.map(|words| words.into_iter().map(String::into_bytes).collect());
+        let address = self.login.address(self.source.as_deref()).context("--source")?;
+        let greeting =
+            login_words(&address).map(|words| words.into_iter().map(String::into_bytes).collect());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()

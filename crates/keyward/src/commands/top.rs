@@ -1,12 +1,12 @@
 //! `keyward top`: the patterns of a running server, as they are used.
 
 use std::io::{self, IsTerminal, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use keyward_backup::{Address, Line};
 use keyward_demo::{Column, Key, Output, Top as Table, Wish, read_info};
 use keyward_resp::{Frame, FrameLimits, FrameParser, push_request};
 use keyward_schema::facts;
@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::backup::duration;
-use super::login::{Login, without_login};
+use super::login::{Login, login_words};
 use crate::answer::Answer;
 use crate::terminal::Terminal;
 
@@ -34,9 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
     keyward top rediss://10.0.0.7:6380 --cacert ca.crt\n  \
     keyward top --once --sort reads --filter user: > top.txt")]
 pub(crate) struct Top {
-    /// HOST[:PORT], a URL as of `keyward backup`, or the path of a Unix socket
-    #[arg(default_value = "127.0.0.1:6379")]
-    address: String,
+    /// Where the server is: HOST[:PORT], redis://[[user:]password@]host[:port] (rediss:// is by
+    /// TLS) or the path of a Unix socket; 127.0.0.1:6379 if nothing is said
+    address: Option<String>,
     #[command(flatten)]
     login: Login,
     /// How often figures are asked for
@@ -61,30 +61,26 @@ impl Top {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         let sort = Column::ALL.into_iter().find(|column| column.name() == self.sort);
         let mut table = Table::new(sort.unwrap_or(Column::Memory), &self.filter);
-        let mut server = Server::open(self).with_context(|| self.shown_address())?;
+        let address = self.login.address(self.address.as_deref())?;
+        let mut server = Server::open(&address).with_context(|| address.to_string())?;
         if !server.refresh(&mut table)? {
-            terminal.say(&format!("keyward: {} has no schema", self.shown_address()))?;
+            terminal.say(&format!("keyward: {address} has no schema"))?;
             return Ok(Answer::No);
         }
         if self.once || terminal.screen().is_none() || !io::stdin().is_terminal() {
             std::thread::sleep(self.interval);
             server.refresh(&mut table)?;
-            terminal.write(&table.draw(&self.shown_address(), None))?;
+            terminal.write(&table.draw(&address.to_string(), None))?;
             return Ok(Answer::Yes);
         }
-        self.watch(&mut server, &mut table, terminal)?;
+        self.watch((&address, &mut server), &mut table, terminal)?;
         Ok(Answer::Yes)
-    }
-
-    /// The address without what may be a password.
-    fn shown_address(&self) -> String {
-        without_login(&self.address)
     }
 
     /// Shows the table until it is to end.
     fn watch(
         &self,
-        server: &mut Server,
+        server: (&Address, &mut Server),
         table: &mut Table,
         terminal: &mut Terminal,
     ) -> anyhow::Result<()> {
@@ -98,17 +94,17 @@ impl Top {
 
     fn turns(
         &self,
-        server: &mut Server,
+        (address, server): (&Address, &mut Server),
         table: &mut Table,
         terminal: &mut Terminal,
     ) -> anyhow::Result<()> {
-        let mut title = self.shown_address();
+        let mut title = address.to_string();
         let mut due = Instant::now();
         loop {
             if Instant::now() >= due {
-                title = self.shown_address();
+                title = address.to_string();
                 if let Err(error) = server.refresh(table).or_else(|_| {
-                    *server = Server::open(self)?;
+                    *server = Server::open(address)?;
                     server.refresh(table)
                 }) {
                     title = format!("{title}: {error:#}");
@@ -203,33 +199,19 @@ fn keys(bytes: &[u8]) -> Vec<Option<Key>> {
     found
 }
 
-/// A connection of any kind.
-trait Connection: Read + Write {}
-impl<T: Read + Write> Connection for T {}
-
 /// The server that is asked.
 struct Server {
-    connection: Box<dyn Connection>,
+    connection: Line,
     /// The pattern that was explained last.
     explained: Option<(usize, String, String)>,
 }
 
 impl Server {
-    fn open(asked: &Top) -> anyhow::Result<Server> {
-        let (connection, login): (Box<dyn Connection>, _) =
-            if asked.address.contains('/') && !asked.address.contains("://") {
-                let stream = UnixStream::connect(&asked.address)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                (Box::new(stream), asked.login.words(None)?)
-            } else {
-                let address = asked.login.address(&asked.address)?;
-                let line = address.connect()?;
-                line.set_patience(PATIENCE, PATIENCE)?;
-                (Box::new(line), asked.login.words(Some(&address))?)
-            };
+    fn open(address: &Address) -> anyhow::Result<Server> {
+        let connection = address.connect()?;
+        connection.set_patience(PATIENCE, PATIENCE)?;
         let mut server = Server { connection, explained: None };
-        if let Some(words) = login {
+        if let Some(words) = login_words(address) {
             server.ask(&words)?;
         }
         Ok(server)

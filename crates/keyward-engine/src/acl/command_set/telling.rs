@@ -9,20 +9,20 @@
 //! Estimate: telling them is some thousand operations on words, a few microseconds; twice that
 //! where categories are sought again.
 
-use super::{Bits, CATEGORIES, CommandSet, GRANTED, MEMBERS, WORDS};
-use keyward_commands::{AclCategory, COMMANDS, CommandId};
+use super::{Bits, CATEGORIES, CommandSet, GRANTED, MEMBERS, RIGHTS, WORDS};
+use keyward_commands::{ABSENT_RIGHTS, AclCategory, COMMANDS, CommandId};
 use std::collections::BTreeMap;
 
 /// The commands that Redis 7.0 has.
 const KNOWN: Bits = known();
 
 const fn known() -> Bits {
-    let (mut known, mut row) = ([0; WORDS], 0);
-    while row < CommandId::COUNT {
-        if COMMANDS[row].is_known_to_redis() {
-            known[row / 64] |= 1 << (row % 64);
+    let (mut known, mut right) = ([0; WORDS], 0);
+    while right < RIGHTS {
+        if right >= CommandId::COUNT || COMMANDS[right].is_known_to_redis() {
+            known[right / 64] |= 1 << (right % 64);
         }
-        row += 1;
+        right += 1;
     }
     known
 }
@@ -70,7 +70,7 @@ impl Draft {
 
 /// The bits of a word that stand for commands.
 const fn in_table(word: usize) -> u64 {
-    let left = CommandId::COUNT - word * 64;
+    let left = RIGHTS - word * 64;
     if left >= 64 { u64::MAX } else { (1 << left) - 1 }
 }
 
@@ -87,8 +87,8 @@ impl CommandSet {
         }
         let Draft { mut rules, made: mut told } = draft;
         for command in &COMMANDS {
-            let is_granted = self.has(command.id);
-            if is_granted != told.has(command.id) {
+            let is_granted = self.has(command.id as usize);
+            if is_granted != told.has(command.id as usize) {
                 rules.extend_from_slice(if is_granted { b" +" } else { b" -" });
                 rules.extend_from_slice(command.name.as_bytes());
                 told.set(command, is_granted);
@@ -97,6 +97,14 @@ impl CommandSet {
             for argument in granted.into_iter().flatten() {
                 let rule = [b" +", command.name.as_bytes(), b"|", &**argument].concat();
                 rules.extend_from_slice(&rule);
+            }
+        }
+        for (place, absent) in ABSENT_RIGHTS.iter().enumerate() {
+            let is_granted = self.has(CommandId::COUNT + place);
+            if is_granted != told.has(CommandId::COUNT + place) {
+                rules.extend_from_slice(if is_granted { b" +" } else { b" -" });
+                rules.extend_from_slice(absent.full_name().as_bytes());
+                told.set_absent(place, is_granted);
             }
         }
         rules
@@ -243,6 +251,14 @@ mod tests {
         check("-@all +select|0 +SELECT|1 +select|0", "-@all +select|0 +select|1");
         check("-@all +@string -incr", "-@all +@string -incr");
         check("+@all -@all", "-@all");
+    }
+
+    #[test]
+    fn commands_that_only_redis_has_are_told() {
+        check("-@all +cluster -cluster|slots", "-@all +cluster -cluster|slots");
+        check("+@all -module|load", "+@all -module|load");
+        let told = told("-@all +@keyspace -@dangerous");
+        assert!(told.ends_with(" -restore-asking"), "{told}");
     }
 
     /// The rules of these that name a command that Redis 7.0 does not have.

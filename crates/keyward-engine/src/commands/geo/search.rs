@@ -329,17 +329,19 @@ impl Request {
     fn find<'a>(&self, zset: &'a ZSet, shape: &Shape) -> Vec<Point<'a>> {
         let enough = if self.any { self.count } else { u64::MAX };
         let mut found = Vec::new();
+        let mut within = |score| {
+            let place = Place::of_score(score);
+            shape.distance_within(place).map(|distance_m| (score, place, distance_m))
+        };
         for cell in shape.cells() {
             let [from, to] = cell.scores();
             let cuts = [Cut::BeforeScore(from), Cut::BeforeScore(to)];
-            for (member, score) in zset.iter(zset.span(cuts, Direction::Forward)) {
-                if found.len() as u64 >= enough {
-                    return found;
-                }
-                let place = Place::of_score(score);
-                if let Some(distance_m) = shape.distance_within(place) {
-                    found.push(Point { member, score, place, distance_m });
-                }
+            let mut members = zset.iter(zset.span(cuts, Direction::Forward));
+            while (found.len() as u64) < enough
+                && let Some((member, chosen)) = members.next_chosen(&mut within)
+            {
+                let (score, place, distance_m) = chosen;
+                found.push(Point { member, score, place, distance_m });
             }
         }
         found

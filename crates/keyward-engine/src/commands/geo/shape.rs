@@ -10,6 +10,12 @@ const EARTH_RADIUS_M: f64 = 6_372_797.560856;
 /// Half the length of the equator in the projection of web maps.
 const MERCATOR_MAX_M: f64 = 20_037_726.37;
 
+/// How much longer than a radius a distance along the meridian is that rounding cannot bring
+/// back within: relative, and in metres, since the haversine formula is off by up to a few
+/// decimetres on the other side of the earth.
+const ROUNDING: f64 = 1.000001;
+const ROUNDING_M: f64 = 1.0;
+
 const RADIANS: f64 = std::f64::consts::PI / 180.0;
 
 /// The distance along a meridian, in metres.
@@ -51,8 +57,14 @@ impl Shape {
     pub(super) fn distance_within(&self, place: Place) -> Option<f64> {
         match self.form {
             Form::Circle { radius } => {
+                let radius_m = radius * self.unit_m;
+                // Most places are too far north or south already, whatever is rounded.
+                let apart_m = distance_of_latitudes(place.latitude, self.middle.latitude);
+                if apart_m > radius_m * ROUNDING + ROUNDING_M {
+                    return None;
+                }
                 let distance = distance(self.middle, place);
-                (distance <= radius * self.unit_m).then_some(distance)
+                (distance <= radius_m).then_some(distance)
             }
             Form::Box { width, height } => {
                 let (width, height) = (width * self.unit_m, height * self.unit_m);
@@ -174,6 +186,23 @@ mod tests {
             let from = Place { longitude: -90.0, latitude };
             let to = Place { longitude: 90.0, latitude: -latitude };
             assert!(distance(from, to) <= EARTH_RADIUS_M * std::f64::consts::PI, "{latitude}");
+        }
+    }
+
+    #[test]
+    fn a_circle_has_all_that_is_no_farther_than_its_radius() {
+        for at in 0..3000 {
+            let (along, up) = (f64::from(at % 361) - 180.0, f64::from(at % 171) - 85.0);
+            let place = Place { longitude: along, latitude: up };
+            let radius = distance(PALERMO, place);
+            for (radius, is_within) in [(radius, true), (radius.next_down(), radius <= 0.0)] {
+                let shape = Shape { middle: PALERMO, form: Form::Circle { radius }, unit_m: 1.0 };
+                assert_eq!(shape.distance_within(place).is_some(), is_within, "{place:?}");
+            }
+            let north = Place { latitude: up, ..PALERMO };
+            let form = Form::Circle { radius: distance(PALERMO, north) };
+            let shape = Shape { middle: PALERMO, form, unit_m: 1.0 };
+            assert!(shape.distance_within(north).is_some(), "{north:?}");
         }
     }
 

@@ -9,6 +9,8 @@ use keyward_commands::WireError;
 use keyward_resp::number::{parse_i64, parse_u64_wrapping};
 use keyward_store::values::stream::StreamId;
 
+pub(super) use keyward_commands::args::c_text;
+
 /// Longer texts are no ids.
 const TEXT_BYTES_MAX: usize = 127;
 
@@ -22,12 +24,6 @@ pub(super) enum Partial {
     Whole(StreamId),
     /// `ms-*`
     Time(u64),
-}
-
-/// An argument up to its first zero byte, as C sees it.
-pub(super) fn c_text(argument: &[u8]) -> &[u8] {
-    let end = argument.iter().position(|byte| *byte == 0);
-    &argument[..end.unwrap_or(argument.len())]
 }
 
 /// An id, which is neither end; where it has no number it gets this one.

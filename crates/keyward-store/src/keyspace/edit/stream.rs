@@ -5,10 +5,10 @@
 //! costs a count for some 25,000 entries, and who changes a node copies it.
 
 use super::{Edit, Place};
+use crate::keyspace::Keyspace;
+use crate::keyspace::journal::row_of;
 use crate::tables::reclaim::Freeing;
-use crate::values::row::{NewValue, Row};
 use crate::values::stream::{Body, Fields, Group, NodeLimits, Stream, StreamId, TooLong, Trim};
-use crate::values::value::Collection;
 
 impl Edit<'_, Stream> {
     /// Adds an entry: names and values in turn. Its id lies behind that of all others.
@@ -117,7 +117,15 @@ impl Edit<'_, Stream> {
 
     /// Frees what was taken out, in steps if it is much.
     fn free(&mut self, gone: Stream) {
-        let row = Row::new(&[], NewValue::Object(gone.into_object()), None);
-        self.place.space.reclaim.row(row, Freeing::AtOnce);
+        self.place.space.reclaim.row(row_of(gone), Freeing::AtOnce);
+    }
+}
+
+impl Keyspace {
+    /// Has the journal forget the copy of a stream that it took last: nothing was changed.
+    pub(super) fn take_back_kept(&mut self) {
+        if let Some(stream) = self.journal.stream_unchanged() {
+            self.reclaim.row(row_of(stream), Freeing::AtOnce);
+        }
     }
 }

@@ -40,6 +40,24 @@ impl<'a> Iter<'a> {
     pub(super) fn tree(iter: tree::Iter<'a>) -> Iter<'a> {
         Iter { form: Form::Tree(iter) }
     }
+
+    /// The next member whose score is chosen, with what was made of that. It costs less than
+    /// looking at every member.
+    #[inline]
+    pub fn next_chosen<T>(
+        &mut self,
+        choose: &mut impl FnMut(f64) -> Option<T>,
+    ) -> Option<(&'a [u8], T)> {
+        match &mut self.form {
+            Form::Packed(iter) => loop {
+                let (member, score) = iter.next()?;
+                if let Some(made) = choose(score) {
+                    return Some((member, made));
+                }
+            },
+            Form::Tree(iter) => iter.next_chosen(choose),
+        }
+    }
 }
 
 impl<'a> PackedIter<'a> {

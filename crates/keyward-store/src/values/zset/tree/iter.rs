@@ -23,19 +23,39 @@ impl<'a> Iter<'a> {
     pub(super) fn new(root: &'a Node, ranks: Range<usize>) -> Iter<'a> {
         Iter { root, ranks, front: None, back: None }
     }
-}
 
-impl<'a> Iterator for Iter<'a> {
-    type Item = (&'a [u8], f64);
-
-    fn next(&mut self) -> Option<(&'a [u8], f64)> {
+    /// The leaf and the place of the next entry, which is passed.
+    #[inline(always)]
+    fn step(&mut self) -> Option<(&'a Leaf, usize)> {
         let rank = self.ranks.next()?;
         let (leaf, at) = match self.front {
             Some((leaf, at)) if at < leaf.len() => (leaf, at),
             _ => self.root.seek(rank),
         };
         self.front = Some((leaf, at + 1));
-        Some(leaf.pair(at))
+        Some((leaf, at))
+    }
+
+    /// The next entry whose score is chosen, with what was made of that. Members of others are
+    /// not looked at, each of which would be a cache miss.
+    pub(in crate::values::zset) fn next_chosen<T>(
+        &mut self,
+        choose: &mut impl FnMut(f64) -> Option<T>,
+    ) -> Option<(&'a [u8], T)> {
+        loop {
+            let (leaf, at) = self.step()?;
+            if let Some(made) = choose(leaf.score(at)) {
+                return Some((leaf.pair(at).0, made));
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a [u8], f64);
+
+    fn next(&mut self) -> Option<(&'a [u8], f64)> {
+        self.step().map(|(leaf, at)| leaf.pair(at))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -49,6 +49,13 @@ impl Leaf {
         (self.members[at].bytes(), self.scores[at])
     }
 
+    /// The score at a place, without a look at the member.
+    #[inline(always)]
+    pub(super) fn score(&self, at: usize) -> f64 {
+        assert!(at < self.len, "only filled places are read");
+        self.scores[at]
+    }
+
     /// How many entries lie before a cut.
     #[inline(always)]
     pub(super) fn rank(&self, cut: &Cut<'_>) -> usize {
