@@ -218,7 +218,8 @@ fn an_edited_file_that_takes_the_place_of_what_was_applied_is_told() {
         assert!(log(&server).contains("that one stays in force"), "{}", log(&server));
         place.end(server);
         // One that means the same is the file that was replaced.
-        for same in ["# Reviewed.\nttl =", "doc = \"An order.\"\nttl =", "expect = \"10k\"\nttl ="] {
+        for same in ["# Reviewed.\nttl =", "doc = \"An order.\"\nttl =", "expect = \"10k\"\nttl ="]
+        {
             let server = place.start(&file.replace("ttl =", same));
             assert!(log(&server).contains("that one stays in force"), "{same}: {}", log(&server));
             place.end(server);

@@ -219,3 +219,49 @@ fn an_acceptance_that_does_not_match_is_told_with_what_differs() {
     }
     assert!(!place.refusal(&listed).contains("What was accepted"));
 }
+
+/// What the next write or use takes from rows is asked for, though the start itself changes none.
+#[test]
+fn bounds_that_cut_rows_later_and_ends_that_come_nearer_are_asked_for() {
+    let place = Place::new(false);
+    let theirs = Server::redis(&["--dir", place.settings()[1]]);
+    call(&mut theirs.client(), "RPUSH cart:1 a b c d e");
+    call(&mut theirs.client(), "SET page:1 x EX 90000");
+    call(&mut theirs.client(), "SAVE");
+    drop(theirs);
+    let schema = "[keyspace]\nname = \"shop\"\n\
+                  [key.\"cart:{id:uint}\"]\ntype = \"list\"\nmax_len = 2\n\
+                  [key.\"page:{id:uint}\"]\ntype = \"string\"\n\
+                  ttl = { after = \"1h\", renew = \"access\" }\n";
+    let refused = place.refusal(schema);
+    let row = |pattern: &str| {
+        let line = refused.lines().find(|line| line.trim_start().starts_with(pattern));
+        line.map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let heads = row("pattern ").expect("a table");
+    let of = |pattern: &str, head: &str| {
+        let at = heads.iter().position(|it| it == head).expect("a column");
+        row(pattern).expect("a line")[at].clone()
+    };
+    assert_eq!(of("cart:", "cut_later"), "1", "{refused}");
+    assert_eq!(of("page:", "shortened_later"), "1", "{refused}");
+    // Nor does it come by a change of modes.
+    let server = place.serve(&[schema], &["--observe"]);
+    let mut client = server.client();
+    let Ok(Frame::Error(told)) = client.call(["KEYWARD", "MODE", "enforce"]) else {
+        panic!("it was switched");
+    };
+    let told = String::from_utf8_lossy(&told).into_owned();
+    assert!(told.contains("SCHEMA this mode would change rows"), "{told}");
+    assert!(told.contains("cart:{id:uint}: 1 row with more elements than it may have"), "{told}");
+    assert_eq!(call(&mut client, "LLEN cart:1"), Frame::Integer(5));
+    place.end(server);
+    let server = place.serve(&[schema], &["--accept", &accepted(&refused)]);
+    let told = log(&server);
+    assert!(told.contains("of which its next write drops the rest"), "{told}");
+    assert!(told.contains("1 row that gets a nearer end by its next use"), "{told}");
+    let mut client = server.client();
+    assert_eq!(call(&mut client, "LLEN cart:1"), Frame::Integer(5));
+    call(&mut client, "RPUSH cart:1 f");
+    assert_eq!(call(&mut client, "LLEN cart:1"), Frame::Integer(2));
+}
