@@ -381,6 +381,12 @@ pub trait Host {
     /// The process goes on although SHUTDOWN was asked for.
     fn shutdown_failed(&mut self) {}
 
+    /// SHUTDOWN ABORT: the process goes on, also if a signal waits for files to be complete.
+    /// Whether it was to end, which the engine knows only of what waits for replicas.
+    fn abort_shutdown(&mut self, was_waiting: bool) -> bool {
+        was_waiting
+    }
+
     /// Ends the process as soon as the replies so far are written.
     fn shut_down(&mut self) {}
 

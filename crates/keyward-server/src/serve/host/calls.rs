@@ -12,6 +12,7 @@ use crate::files::schemas::without_repeats;
 use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
 use crate::files::users::{self, UsersFile};
 use crate::net::exchange;
+use crate::process::supervisor::Phase;
 use crate::process::{descriptors, log, memory};
 use crate::serve::errands::queue::Errand;
 use crate::serve::preparing::wanted::{Prepared, Wanted};
@@ -275,6 +276,14 @@ impl Host for ServerHost {
         tracing::warn!(
             "Errors trying to shut down the server. Check the logs for more information."
         );
+    }
+
+    fn abort_shutdown(&mut self, was_waiting: bool) -> bool {
+        let was_waiting = was_waiting | std::mem::take(&mut self.is_stop_due);
+        if was_waiting {
+            self.supervisor.tell(Phase::Ready);
+        }
+        was_waiting
     }
 
     fn shut_down(&mut self) {
