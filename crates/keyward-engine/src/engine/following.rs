@@ -386,7 +386,8 @@ impl Engine {
         };
         let replication = &self.shared.replication;
         let (place, db) = (replication.place(), self.shared.stream_db());
-        (replication.is_on() && self.keys.databases().enumerate().all(is_kept))
+        let is_whole = self.keys.databases().enumerate().all(is_kept) && self.shared.is_copy();
+        (replication.is_on() && is_whole)
             .then(|| format!("{LAST_LINE}{} {} {db}\r\n", place.id, place.offset))
     }
 

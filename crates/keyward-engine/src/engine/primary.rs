@@ -116,7 +116,10 @@ impl Shared {
         let db = self.stream_db();
         self.close_link();
         self.put_schemas_aside(keys, host);
-        let primary = Primary { db, ..Primary::new(name, port, now_ms) };
+        // Rows that lack something lack it until everything comes again.
+        let before = self.primary.as_ref();
+        let (failures, skipped) = before.map_or((0, 0), |it| (it.failures, it.skipped));
+        let primary = Primary { db, failures, skipped, ..Primary::new(name, port, now_ms) };
         self.primary = Some(Box::new(primary));
         keys.follow(true);
         self.listen(keys);
@@ -135,9 +138,10 @@ impl Shared {
 
     /// Follows nobody any longer: what comes from now on is a history of its own.
     pub(crate) fn lead(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
-        let Some(primary) = &self.primary else { return };
-        // Who left commands out has other rows than its former peers at the same place.
-        let is_equal = primary.skipped == 0 && primary.failures == 0;
+        if self.primary.is_none() {
+            return;
+        }
+        let is_equal = self.is_copy();
         self.feed_effects(keys);
         self.close_link();
         self.primary = None;
@@ -156,6 +160,13 @@ impl Shared {
         self.close_replicas();
         self.count_good_replicas(now_ms);
         host.primary_changed(None);
+    }
+
+    /// Whether the rows are those of its history: who left commands out, or failed at some, has
+    /// other rows than its peers at the same place.
+    pub(crate) fn is_copy(&self) -> bool {
+        let primary = self.primary.as_ref();
+        primary.is_none_or(|primary| primary.skipped == 0 && primary.failures == 0)
     }
 
     /// Ends the connection by which the stream comes.
