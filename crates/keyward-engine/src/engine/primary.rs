@@ -356,7 +356,7 @@ impl Engine {
         }
         match tells_schemas {
             true => self.note_telling(true),
-            false => self.shared.observe_untold(&self.keys, host),
+            false => self.shared.observe_untold(&mut self.keys, host),
         }
         true
     }
@@ -577,6 +577,7 @@ impl Engine {
         self.shared.is_loading = false;
         if let Some(primary) = &mut self.shared.primary {
             primary.is_bringing = false;
+            self.shared.is_loading = primary.is_reading;
             let client = primary.client;
             self.shared.let_go_on(client.into_iter().collect());
         }
