@@ -256,9 +256,7 @@ impl Shared {
         let now_ms = keys.now_ms();
         let timeout_s = self.tunables.replicating.timeout_s;
         let offset = self.replication.offset();
-        let is_collected = keys.effects.is_empty() && self.log.is_taken() && !self.is_loading;
-        // Changes of what the file is yet to have are in no file.
-        let is_collected = is_collected && !self.log_cover.awaits();
+        let is_collected = self.is_log_whole(keys) && !self.is_loading;
         let Some(primary) = &mut self.primary else { return };
         let ends = host.log_ends();
         let has_synced = match ends.filter(|_| is_collected) {

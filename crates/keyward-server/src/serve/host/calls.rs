@@ -404,11 +404,17 @@ impl Host for ServerHost {
     }
 
     fn log_ends(&self) -> Option<(u64, u64)> {
-        let log = self.append_only.log.as_ref()?;
+        // Where it is switched off while it is written anew it ends with that.
+        let is_on = self.settings.is_on(Id::AppendOnly);
+        let log = self.append_only.log.as_ref().filter(|_| is_on)?;
         // Without its base a file has nothing; after a sync that failed nobody knows.
         let is_unsure = self.is_first_log_due() || self.append_only.problem.is_some();
         let synced = if is_unsure { 0 } else { log.synced() };
         Some((log.logged(), synced))
+    }
+
+    fn keeps_log(&self) -> bool {
+        self.settings.is_on(Id::AppendOnly)
     }
 
     fn open_log(&mut self, logged: Vec<u8>) -> Option<Vec<LogFile>> {
