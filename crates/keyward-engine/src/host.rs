@@ -332,9 +332,15 @@ pub trait Host {
 
     // The append-only file.
 
-    /// Where what is logged ends, and up to where it is synced; `None` if there is no log.
+    /// Where what is logged ends, and up to where it is synced, 0 if nothing is known to be;
+    /// `None` if there is no log.
     fn log_ends(&self) -> Option<(u64, u64)> {
         None
+    }
+
+    /// Whether there is a log, or one is about to begin.
+    fn keeps_log(&self) -> bool {
+        self.log_ends().is_some()
     }
 
     /// The append-only file has rows that it is not to have any more, or lacks some: it is
@@ -380,6 +386,12 @@ pub trait Host {
 
     /// The process goes on although SHUTDOWN was asked for.
     fn shutdown_failed(&mut self) {}
+
+    /// SHUTDOWN ABORT: the process goes on, also if a signal waits for files to be complete.
+    /// Whether it was to end, which the engine knows only of what waits for replicas.
+    fn abort_shutdown(&mut self, was_waiting: bool) -> bool {
+        was_waiting
+    }
 
     /// Ends the process as soon as the replies so far are written.
     fn shut_down(&mut self) {}

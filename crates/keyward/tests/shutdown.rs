@@ -117,6 +117,29 @@ fn sigterm_ends_the_server_once_the_first_append_only_file_is_written() {
 }
 
 #[test]
+fn shutdown_abort_forgets_a_sigterm_that_waits_for_the_first_append_only_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &["--save", "", "--rdb-key-save-delay", "100000"]);
+    let mut client = server.client();
+    call(&mut client, "DEBUG POPULATE 100 row 10");
+    let none = error("ERR No shutdown in progress.");
+    assert_eq!(client.call(["SHUTDOWN", "ABORT"]).expect("an answer"), none);
+    call(&mut client, "CONFIG SET appendonly yes");
+    signal(&server, "-TERM");
+    let waits = "The server ends when the append-only file is complete";
+    wait_until(|| log(directory.path()).contains(waits));
+    assert_eq!(call(&mut client, "SHUTDOWN ABORT"), Frame::Simple(b"OK"[..].into()));
+    assert!(log(directory.path()).contains("Shutdown manually aborted."));
+    assert_eq!(client.call(["SHUTDOWN", "ABORT"]).expect("an answer"), none);
+    call(&mut client, "CONFIG SET rdb-key-save-delay 0");
+    wait_for_first_log(&mut client);
+    assert_eq!(call(&mut client, "SET later 2"), Frame::Simple(b"OK"[..].into()));
+    // The next signal is obeyed.
+    signal(&server, "-TERM");
+    assert!(server.wait(PATIENCE).success());
+}
+
+#[test]
 fn a_slow_script_does_not_let_shutdown_lose_the_first_append_only_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let server = keyward(directory.path(), &["--save", "", "--busy-reply-threshold", "10"]);

@@ -20,6 +20,7 @@ use crate::sessions::replication::{Place, ReplicationId};
 use crate::sessions::session::Session;
 use crate::snapshot::{self, Coverage, SnapshotOptions};
 use crate::tunables::Replicating;
+use keyward_commands::WireError;
 use keyward_lua::LogLevel;
 use keyward_schema::Persist;
 use keyward_store::keyspace::Keyspace;
@@ -28,6 +29,9 @@ use keyward_store::tables::database::Database;
 
 /// What the annotation that ends an append-only file begins with.
 const LAST_LINE: &str = "#keyward-replication:";
+/// What WAITAOF says to who wants to wait for a file that is not kept.
+pub(crate) const NO_FILE: WireError =
+    WireError::Err("WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 /// How often those who follow are looked after.
 const LOOK_INTERVAL_MS: i64 = 1000;
 
@@ -169,15 +173,30 @@ impl Shared {
         }
     }
 
+    /// Whether the append-only file has whatever was changed, up to its end ([`Host::log_ends`]):
+    /// what was recorded is taken, and no database is yet to come into it, whose changes are in no
+    /// file until then.
+    pub(crate) fn is_log_whole(&self, keys: &Keyspace) -> bool {
+        keys.effects.is_empty() && self.log.is_taken() && !self.log_cover.awaits()
+    }
+
     /// Lets clients go on that waited for acknowledgements which have come.
     pub(crate) fn serve_acknowledged(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         let mut index = 0;
-        let ends = host.log_ends();
+        let (ends, is_whole) = (host.log_ends(), self.is_log_whole(keys));
         while let Some(wait) = self.replicas.waits.get_mut(index) {
-            if let (Some(safe), Some((logged, _))) = (&mut wait.safe, ends) {
+            if let (Some(safe), Some((logged, _))) = (&mut wait.safe, ends.filter(|_| is_whole)) {
                 safe.position.get_or_insert(logged);
             }
             let wait = *wait;
+            let wants_file = wait.safe.is_some_and(|safe| safe.is_local);
+            if wants_file && !host.keeps_log() {
+                // Ending it takes it from the list.
+                if !self.end_wait(keys, host, wait.client, Some(NO_FILE)) {
+                    index += 1;
+                }
+                continue;
+            }
             let has_enough = match wait.safe {
                 None => self.replicas.acknowledged(wait.offset) >= wait.count,
                 Some(safe) => {
@@ -386,7 +405,8 @@ impl Engine {
         };
         let replication = &self.shared.replication;
         let (place, db) = (replication.place(), self.shared.stream_db());
-        (replication.is_on() && self.keys.databases().enumerate().all(is_kept))
+        let is_whole = self.keys.databases().enumerate().all(is_kept) && self.shared.is_copy();
+        (replication.is_on() && is_whole)
             .then(|| format!("{LAST_LINE}{} {} {db}\r\n", place.id, place.offset))
     }
 

@@ -116,7 +116,10 @@ impl Shared {
         let db = self.stream_db();
         self.close_link();
         self.put_schemas_aside(keys, host);
-        let primary = Primary { db, ..Primary::new(name, port, now_ms) };
+        // Rows that lack something lack it until everything comes again.
+        let before = self.primary.as_ref();
+        let (failures, skipped) = before.map_or((0, 0), |it| (it.failures, it.skipped));
+        let primary = Primary { db, failures, skipped, ..Primary::new(name, port, now_ms) };
         self.primary = Some(Box::new(primary));
         keys.follow(true);
         self.listen(keys);
@@ -135,9 +138,10 @@ impl Shared {
 
     /// Follows nobody any longer: what comes from now on is a history of its own.
     pub(crate) fn lead(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
-        let Some(primary) = &self.primary else { return };
-        // Who left commands out has other rows than its former peers at the same place.
-        let is_equal = primary.skipped == 0 && primary.failures == 0;
+        if self.primary.is_none() {
+            return;
+        }
+        let is_equal = self.is_copy();
         self.feed_effects(keys);
         self.close_link();
         self.primary = None;
@@ -156,6 +160,13 @@ impl Shared {
         self.close_replicas();
         self.count_good_replicas(now_ms);
         host.primary_changed(None);
+    }
+
+    /// Whether the rows are those of its history: who left commands out, or failed at some, has
+    /// other rows than its peers at the same place.
+    pub(crate) fn is_copy(&self) -> bool {
+        let primary = self.primary.as_ref();
+        primary.is_none_or(|primary| primary.skipped == 0 && primary.failures == 0)
     }
 
     /// Ends the connection by which the stream comes.
@@ -245,9 +256,7 @@ impl Shared {
         let now_ms = keys.now_ms();
         let timeout_s = self.tunables.replicating.timeout_s;
         let offset = self.replication.offset();
-        let is_collected = keys.effects.is_empty() && self.log.is_taken() && !self.is_loading;
-        // Changes of what the file is yet to have are in no file.
-        let is_collected = is_collected && !self.log_cover.awaits();
+        let is_collected = self.is_log_whole(keys) && !self.is_loading;
         let Some(primary) = &mut self.primary else { return };
         let ends = host.log_ends();
         let has_synced = match ends.filter(|_| is_collected) {
@@ -345,7 +354,7 @@ impl Engine {
         }
         match tells_schemas {
             true => self.note_telling(true),
-            false => self.shared.observe_untold(&self.keys, host),
+            false => self.shared.observe_untold(&mut self.keys, host),
         }
         true
     }
@@ -566,6 +575,7 @@ impl Engine {
         self.shared.is_loading = false;
         if let Some(primary) = &mut self.shared.primary {
             primary.is_bringing = false;
+            self.shared.is_loading = primary.is_reading;
             let client = primary.client;
             self.shared.let_go_on(client.into_iter().collect());
         }

@@ -241,7 +241,7 @@ impl Shared {
         let is_kept =
             |database: &Database| database.is_empty() || Coverage::Whole.includes(database);
         let is_whole = self.replication.is_on() && keys.databases().all(is_kept);
-        is_whole.then(|| (self.replication.place(), self.stream_db()))
+        (is_whole && self.is_copy()).then(|| (self.replication.place(), self.stream_db()))
     }
 
     /// What files are to remember of the schemas in force.

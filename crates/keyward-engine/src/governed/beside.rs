@@ -47,6 +47,8 @@ pub struct Arrived {
     /// The database that the stream behind it has selected.
     db: usize,
     loaded: Loaded,
+    /// Rows that were left out.
+    left_out: u64,
 }
 
 impl Arrived {
@@ -103,13 +105,14 @@ impl<R: Read> BesideLoad<R> {
         self.loader.loaded.rows
     }
 
-    /// All of it is there.
-    pub fn end(mut self) -> Arrived {
+    /// All of it is there, but for so many rows that were left out.
+    pub fn end(mut self, left_out: u64) -> Arrived {
         Arrived {
             libraries: self.engine.shared.scripts.sources().map(<[u8]>::to_vec).collect(),
             databases: self.engine.keys.take_databases(),
             db: self.loader.stream_db(),
             loaded: self.loader.loaded,
+            left_out,
         }
     }
 }
@@ -144,7 +147,7 @@ impl Engine {
         place: (&[u8], u64),
     ) -> Result<(), String> {
         self.begin_copy(host);
-        let Arrived { databases, libraries, db, loaded } = arrived;
+        let Arrived { databases, libraries, db, loaded, left_out } = arrived;
         for (number, database) in databases.into_iter().enumerate() {
             self.keys.replace_database(number, database);
         }
@@ -152,8 +155,9 @@ impl Engine {
         self.keys.set_policy(self.shared.tunables.memory.policy);
         let outcome = self.trusted(host, |ctx| load_libraries(ctx, &libraries));
         let outcome = outcome.and_then(|()| self.end_copy(host, place, db, loaded));
-        if outcome.is_err() {
-            self.abandon_copy();
+        match outcome {
+            Ok(()) => self.note_left_out(left_out),
+            Err(_) => self.abandon_copy(),
         }
         self.keys.effects.clear();
         outcome

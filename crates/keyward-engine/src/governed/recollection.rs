@@ -29,7 +29,8 @@ impl Shared {
             return;
         }
         let (memory, text) = read.unwrap_or_default();
-        arrival.is_untold = memory.in_force.is_empty() || !memory.untold.is_empty();
+        // Who was told of any schema knows all of its history.
+        arrival.is_untold = memory.in_force.keys().all(|db| memory.untold.contains(db));
         arrival.memory = memory;
         arrival.text = String::from_utf8_lossy(text).into_owned();
         for db in 0..keys.database_count() {

@@ -19,7 +19,7 @@
 use super::arrival::{Arrival, Expected, is_like};
 use super::memory::{Replaced, ReplacedTexts, parts};
 use super::reloading::IS_REPLICA;
-use super::told::{self, Heard, Told};
+use super::told::{Heard, Said, Told};
 use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
@@ -75,8 +75,25 @@ impl Arrival {
         keys.bring_unjudged(usize::MAX);
     }
 
-    /// The own schemas of a database, which only observe.
-    fn observing(&self, db: usize) -> Option<RuleBook> {
+    /// Whether what is in force is what a primary which tells of no schemas leaves: the own schemas
+    /// of a database, or else those that are there, which only observe.
+    fn is_observing(&self, db: usize, now: Option<&Arc<RuleBook>>) -> bool {
+        let is_own = |now: &RuleBook, own: &Vec<Schema>| {
+            let parts = parts(now.declared());
+            let is_same = |(one, other): (&Schema, &Schema)| {
+                one.keyspace.name == other.keyspace.name
+                    && one.source.whole_text() == other.source.whole_text()
+            };
+            parts.len() == own.len() && parts.iter().zip(own).all(is_same)
+        };
+        match (now, self.expected.schemas.get(&db)) {
+            (Some(now), own) => now.observes_all() && own.is_none_or(|own| is_own(now, own)),
+            (None, own) => own.is_none(),
+        }
+    }
+
+    /// The own schemas of a database, which only observe. Compiling them takes long.
+    pub(super) fn observing(&self, db: usize) -> Option<RuleBook> {
         let own = self.expected.schemas.get(&db)?;
         let modes = vec![Some(Mode::Observe); own.len()];
         Some(RuleBook::overruled(Schema::join(own.clone()), &modes))
@@ -117,6 +134,12 @@ impl Shared {
         arrival.forget_told();
         arrival.is_untold = true;
         for db in 0..keys.database_count() {
+            let now = keys.book_of(db);
+            let is_there = now.is_some() && arrival.expected.schemas.contains_key(&db);
+            if is_there && arrival.is_observing(db, now) {
+                keys.bring_unjudged(usize::MAX);
+                continue;
+            }
             let book = arrival.observing(db);
             match (keys.book_of(db), book) {
                 (Some(now), Some(book)) if is_like(now, &book) => {}
@@ -135,7 +158,7 @@ impl Shared {
 
     /// What is here goes on at a primary that does not tell of schemas: no schema is known to hold
     /// for what comes, so the own ones, or else those in force, only observe from now on.
-    pub(crate) fn observe_untold(&mut self, keys: &Keyspace, host: &mut dyn Host) {
+    pub(crate) fn observe_untold(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         let (Some(arrival), Some(primary)) = (&mut self.arrival, &mut self.primary) else {
             return;
         };
@@ -143,20 +166,13 @@ impl Shared {
         arrival.forget_told();
         self.origin = None;
         arrival.coming.clear();
-        for db in 0..keys.database_count() {
-            let now = keys.book_of(db);
-            let own = arrival.observing(db).map(Arc::new);
-            let book = own.or_else(|| told::observing((db, now.cloned())).1);
-            if let Some(book) = book.filter(|book| !now.is_some_and(|now| is_like(now, book))) {
-                host.governed(db, book.schema());
-                arrival.coming.push_back((db, Some(book)));
-            }
-        }
+        let is_observing =
+            (0..keys.database_count()).all(|db| arrival.is_observing(db, keys.book_of(db)));
         primary.is_reading = false;
-        primary.is_bringing = arrival.is_bringing || !arrival.coming.is_empty();
+        primary.is_bringing = arrival.is_bringing;
         self.is_loading = primary.is_bringing;
         if was_told {
-            if primary.is_bringing {
+            if !is_observing {
                 host.log(
                     LogLevel::Warning,
                     b"The primary tells of no schemas: those here only observe from now on, since \
@@ -166,6 +182,9 @@ impl Shared {
             // The files are to remember it, and those who follow this server have to hear of it.
             self.log.forget_version();
             self.close_replicas();
+        }
+        if !is_observing {
+            self.begin_hearing(keys, host, None);
         }
     }
 
@@ -308,24 +327,7 @@ impl Engine {
     /// Hears from the stream which schemas govern the primary's rows; whether what follows has to
     /// wait.
     pub(crate) fn hear_schemas(&mut self, host: &mut dyn Host, text: &[u8]) -> bool {
-        let Engine { keys, shared, .. } = self;
-        let (Some(arrival), Some(primary)) = (&shared.arrival, &mut shared.primary) else {
-            return false;
-        };
-        primary.told += 1;
-        primary.is_reading = true;
-        shared.is_loading = true;
-        let book_of = |db: usize| (db, keys.book_of(db).cloned());
-        let told = Told {
-            number: primary.told,
-            text: text.to_vec(),
-            expected: Arc::clone(&arrival.expected),
-            now: (0..keys.database_count()).map(book_of).collect(),
-        };
-        match host.read_told(told) {
-            None => true,
-            Some(told) => shared.take_heard(keys, host, told.read()),
-        }
+        self.shared.begin_hearing(&mut self.keys, host, Some(text.to_vec()))
     }
 
     /// What the stream told of schemas is read: it comes into force.
@@ -343,36 +345,72 @@ impl Engine {
 }
 
 impl Shared {
+    /// Has what a primary tells of schemas read, or that it tells of none; whether what follows
+    /// of its stream has to wait.
+    fn begin_hearing(
+        &mut self,
+        keys: &mut Keyspace,
+        host: &mut dyn Host,
+        text: Option<Vec<u8>>,
+    ) -> bool {
+        let (Some(arrival), Some(primary)) = (&self.arrival, &mut self.primary) else {
+            return false;
+        };
+        primary.told += 1;
+        primary.is_reading = true;
+        self.is_loading = true;
+        let book_of = |db: usize| (db, keys.book_of(db).cloned());
+        let told = Told {
+            number: primary.told,
+            text,
+            expected: Arc::clone(&arrival.expected),
+            now: (0..keys.database_count()).map(book_of).collect(),
+        };
+        match host.read_told(told) {
+            None => true,
+            Some(told) => self.take_heard(keys, host, told.read()),
+        }
+    }
+
     /// Puts in force what was told; whether rows have to be brought to other tables.
     fn take_heard(&mut self, keys: &mut Keyspace, host: &mut dyn Host, heard: Heard) -> bool {
-        let Heard { text, memory, books, .. } = heard;
+        let Heard { said, books, .. } = heard;
         let (Some(arrival), Some(primary)) = (&mut self.arrival, &mut self.primary) else {
             return false;
         };
         primary.is_reading = false;
-        arrival.is_unread = memory.is_none();
-        match memory {
-            Some(memory) => {
-                arrival.is_untold = false;
+        let tells_none = matches!(said, Said::Nothing);
+        match said {
+            Said::Schemas(memory, text) => {
+                (arrival.is_unread, arrival.is_untold) = (false, false);
                 self.origin = Some(memory.clone());
                 (arrival.memory, arrival.text) = (memory, text);
             }
-            None => host.log(
-                LogLevel::Warning,
-                b"The schemas that the primary tells of cannot be read: those in force stay, and \
-                  only observe",
-            ),
+            Said::Unreadable => {
+                arrival.is_unread = true;
+                host.log(
+                    LogLevel::Warning,
+                    b"The schemas that the primary tells of cannot be read: those in force stay, \
+                      and only observe",
+                );
+            }
+            Said::Nothing => {}
         }
         arrival.coming.clear();
         for (db, book) in books {
             let modes = match (keys.book_of(db), &book) {
                 (None, None) => continue,
-                (Some(now), Some(book)) if is_like(now, book) && now.modes() == book.modes() => {
+                (Some(now), Some(book))
+                    if is_like(now, book) && (tells_none || now.modes() == book.modes()) =>
+                {
                     continue;
                 }
                 // No key comes to another table by it.
                 (Some(now), Some(book)) if is_like(now, book) => book.modes(),
                 _ => {
+                    if let Some(book) = book.as_ref().filter(|_| tells_none) {
+                        host.governed(db, book.schema());
+                    }
                     arrival.coming.push_back((db, book));
                     continue;
                 }
@@ -381,7 +419,7 @@ impl Shared {
                 keys.set_schema_mode(db, keyspace, mode);
             }
         }
-        primary.is_bringing = !arrival.coming.is_empty();
+        primary.is_bringing = arrival.is_bringing || !arrival.coming.is_empty();
         self.is_loading = primary.is_bringing;
         primary.is_bringing
     }

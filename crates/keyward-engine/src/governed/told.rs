@@ -1,4 +1,4 @@
-//! What the stream of a primary tells of schemas.
+//! What a primary tells of schemas, by its stream, or that it tells of none.
 //!
 //! Owns the way from the text to the books: reading and compiling it takes far longer for a long
 //! text than a step may, so a [`Told`] holds all that is needed and the host may read it on any
@@ -23,7 +23,8 @@ pub(super) type Governing = (usize, Option<Arc<RuleBook>>);
 pub struct Told {
     /// How often the primary has told of schemas.
     pub(super) number: u64,
-    pub(super) text: Vec<u8>,
+    /// What it says; `None` of a primary that tells of no schemas.
+    pub(super) text: Option<Vec<u8>>,
     pub(super) expected: Arc<Expected>,
     /// What governs each database now.
     pub(super) now: Vec<Governing>,
@@ -33,17 +34,34 @@ pub struct Told {
 #[derive(Debug)]
 pub struct Heard {
     pub(super) number: u64,
-    pub(super) text: String,
-    /// What it says; `None` if it cannot be read.
-    pub(super) memory: Option<Memory>,
+    pub(super) said: Said,
     /// What is to govern each database.
     pub(super) books: Vec<Governing>,
 }
 
+/// What a primary says of schemas.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// Which are in force, and the text that says so.
+    Schemas(Memory, String),
+    /// What cannot be read.
+    Unreadable,
+    /// Nothing.
+    Nothing,
+}
+
 impl Told {
-    /// Reads and compiles it. Takes long for a long text.
+    /// Reads and compiles it. Takes long for a long text, and for long schemas.
     pub fn read(self) -> Heard {
         let Told { number, text, expected, now } = self;
+        let Some(text) = text else {
+            let arrival = Arrival { expected, ..Arrival::default() };
+            let books = now.into_iter().map(|(db, book)| match arrival.observing(db) {
+                Some(own) => (db, Some(Arc::new(own))),
+                None => observing((db, book)),
+            });
+            return Heard { number, said: Said::Nothing, books: books.collect() };
+        };
         let arrival = Memory::read(&text).ok();
         let arrival = arrival.map(|memory| Arrival { memory, expected, ..Arrival::default() });
         let read = arrival.and_then(|arrival| {
@@ -55,17 +73,17 @@ impl Told {
             });
             Some((books.collect::<Option<Vec<Governing>>>()?, arrival.memory))
         });
-        let (books, memory) = match read {
-            Some((books, memory)) => (books, Some(memory)),
-            None => (now.into_iter().map(observing).collect(), None),
-        };
         let text = String::from_utf8_lossy(&text).into_owned();
-        Heard { number, text, memory, books }
+        let (books, said) = match read {
+            Some((books, memory)) => (books, Said::Schemas(memory, text)),
+            None => (now.into_iter().map(observing).collect(), Said::Unreadable),
+        };
+        Heard { number, said, books }
     }
 }
 
 /// What governs a database, which only observes from now on.
-pub(super) fn observing((db, book): Governing) -> Governing {
+fn observing((db, book): Governing) -> Governing {
     let book = book.map(|book| match book.observes_all() {
         true => book,
         false => {

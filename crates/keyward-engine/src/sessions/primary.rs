@@ -85,9 +85,9 @@ pub(crate) struct Primary {
     pub(crate) synced: SyncedPlace,
     pub(crate) is_asking: bool,
     pub(crate) transfer: Transfer,
-    /// Commands of its stream that failed here, which none should.
+    /// Commands of the stream that failed here, which none should, since everything came.
     pub(crate) failures: u64,
-    /// What was left out because it is not supported.
+    /// What was left out since then because it is not supported.
     pub(crate) skipped: u64,
 }
 

@@ -219,9 +219,10 @@ impl Replicas {
         self.heard().filter(|replica| replica.acknowledged >= offset).count() as i64
     }
 
-    /// How many have it in their files up to here.
+    /// How many have it in their files up to here. Who says 0, or nothing, has no file: what was
+    /// written before there was a stream is in the file of whoever has any of the stream there.
     pub(crate) fn synced(&self, offset: u64) -> i64 {
-        self.heard().filter(|replica| replica.synced >= offset).count() as i64
+        self.heard().filter(|replica| replica.synced >= offset.max(1)).count() as i64
     }
 
     fn heard(&self) -> impl Iterator<Item = &Replica> {

@@ -31,6 +31,8 @@ pub(crate) enum Planted {
     LosesPartOfAUnit,
     /// The append-only file of a replica lacks some of what came.
     LosesPartOfLog,
+    /// A node takes what is written to its append-only file to be synced.
+    SyncsAhead,
 }
 
 /// One direction of a connection.
@@ -273,7 +275,7 @@ impl Link {
         bytes.truncate(bytes.len() - MARK.len());
         let TestEngine { engine, host, .. } = &mut node.test;
         if let Some(log) = &mut node.log {
-            log.stop(engine);
+            log.stop(engine, host);
         }
         engine.begin_copy(host);
         let opened = engine.open_snapshot(Cursor::new(bytes), Coverage::Everything, DueRows::Kept);
@@ -295,7 +297,7 @@ impl Link {
         engine.end_copy(host, (id, *offset), db, loaded).expect("an id");
         engine.note_telling(*tells);
         if let Some(log) = &mut node.log {
-            log.begin(engine);
+            log.begin(engine, host);
         }
         self.begin_following(node);
         Turn::Copied
@@ -305,9 +307,10 @@ impl Link {
     pub(crate) fn abandon(&mut self, node: &mut Node) -> bool {
         let is_loading = matches!(self.stage, Stage::Loading { .. });
         if is_loading {
-            node.test.engine.abandon_copy();
+            let TestEngine { engine, host, .. } = &mut node.test;
+            engine.abandon_copy();
             if let Some(log) = &mut node.log {
-                log.begin(&mut node.test.engine);
+                log.begin(engine, host);
             }
         }
         is_loading

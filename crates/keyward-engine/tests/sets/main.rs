@@ -3,7 +3,8 @@
 //!
 //! Each seed is a history. After it, when nothing more happens, every node has every row of the
 //! one that leads, with the same end, and derived keys agree with their sources. What WAIT
-//! confirmed is where it said, and is not lost by a failover to whom had it.
+//! confirmed is where it said, and is not lost by a failover to whom had it. What WAITAOF confirmed
+//! is in as many files as it said, and is there after the power was cut.
 //!
 //! `./test` runs some; thousands: `KEYWARD_SETS=5000 cargo test --release -p keyward-engine --test
 //! sets -- --nocapture`, from seed `KEYWARD_SETS_SEED` on. With `KEYWARD_SETS_OWN_LIMITS=1` nodes
@@ -74,6 +75,7 @@ fn faults_that_are_planted_are_found() {
         Planted::TakesPlaceOneByteLate,
         Planted::LosesPartOfAUnit,
         Planted::LosesPartOfLog,
+        Planted::SyncsAhead,
     ];
     for planted in faults {
         let is_found =

@@ -23,6 +23,10 @@ pub(crate) struct SetHost {
     pub(crate) orders: u64,
     /// What must never stand in a log.
     pub(crate) alarms: Vec<String>,
+    /// Where the append-only file ends, and up to where it is synced.
+    pub(crate) log_ends: Option<(u64, u64)>,
+    /// It says that all is synced, which it is not: a fault.
+    pub(crate) is_ahead: bool,
 }
 
 impl Host for SetHost {
@@ -35,6 +39,11 @@ impl Host for SetHost {
         if line.contains("CRITICAL") || line.contains("not supported") {
             self.alarms.push(line);
         }
+    }
+
+    fn log_ends(&self) -> Option<(u64, u64)> {
+        let (logged, synced) = self.log_ends?;
+        Some((logged, if self.is_ahead { logged } else { synced }))
     }
 
     fn may_debug(&self, _client: ClientId) -> bool {
@@ -100,8 +109,10 @@ impl Node {
     /// Starts with what its file has.
     pub(crate) fn begin(&mut self, primary: Option<usize>, now_ms: i64) {
         self.seed = self.seed.wrapping_add(1);
+        let is_ahead = self.test.host.is_ahead;
         self.test = engine(self.seed, self.few, self.backlog_bytes);
         let TestEngine { engine, host, .. } = &mut self.test;
+        host.is_ahead = is_ahead;
         engine.set_time(now_ms * 1000);
         if let Some(primary) = primary {
             engine.follow_from_start(host, name(primary).as_bytes(), PORT);
@@ -128,7 +139,7 @@ impl Node {
         }
         engine.end_loading(host, loaded);
         if let Some(log) = &mut self.log {
-            log.go_on(engine);
+            log.go_on(engine, host);
         }
         self.test.now_ms = now_ms;
         self.admin = self.test.engine.connect();
@@ -142,7 +153,13 @@ impl Node {
             log.lose_unsynced();
         }
         self.is_up = false;
-        self.proofs.clear();
+        let log = self.log.as_ref();
+        self.proofs.retain(|number| log.is_some_and(|log| log.has_synced(*number)));
+    }
+
+    /// Whether it would have a write after the power is cut.
+    pub(crate) fn has_synced(&self, number: u64) -> bool {
+        self.log.as_ref().is_some_and(|log| log.has_synced(number))
     }
 
     /// Writes its file and ends. What it has is in there.
@@ -150,7 +167,7 @@ impl Node {
         let TestEngine { engine, host, .. } = &mut self.test;
         engine.finish_ends(host);
         if let Some(log) = &mut self.log {
-            log.end(engine);
+            log.end(engine, host);
             self.is_up = false;
             return;
         }

@@ -10,8 +10,11 @@ use crate::node::{MARK, Making, Node};
 use keyward_engine::{ClientId, Delivery, Progress};
 use keyward_rdb::Ending;
 use keyward_testkit::Random;
-use keyward_testkit::engine::{START_MS, request};
+use keyward_testkit::engine::{START_MS, TestEngine, request};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Writes that are waited for have numbers of the same length.
+const FIRST_PROOF: u64 = 100_000;
 
 /// Somebody who writes to whom it takes for the primary.
 pub(crate) struct Writer {
@@ -28,6 +31,9 @@ pub(crate) struct Writer {
 pub(crate) struct Tally {
     pub(crate) commands: u64,
     pub(crate) confirmed: u64,
+    /// Of those, by WAITAOF: in the own file, and in those of replicas.
+    pub(crate) safe_here: u64,
+    pub(crate) safe_there: u64,
     pub(crate) cuts: u64,
     pub(crate) kills: u64,
     pub(crate) restarts: u64,
@@ -43,6 +49,8 @@ impl Tally {
     pub(crate) fn add(&mut self, other: Tally) {
         self.commands += other.commands;
         self.confirmed += other.confirmed;
+        self.safe_here += other.safe_here;
+        self.safe_there += other.safe_there;
         self.cuts += other.cuts;
         self.kills += other.kills;
         self.restarts += other.restarts;
@@ -57,7 +65,8 @@ impl Tally {
     pub(crate) fn has_everything(&self) -> bool {
         let all = [self.confirmed, self.cuts, self.kills, self.restarts, self.promotions];
         let more = [self.continued, self.copied, self.pending, self.log_restarts];
-        all.into_iter().chain(more).all(|count| count > 0)
+        let safe = [self.safe_here, self.safe_there];
+        all.into_iter().chain(more).chain(safe).all(|count| count > 0)
     }
 }
 
@@ -76,6 +85,8 @@ pub(crate) struct World {
     pub(crate) next_proof: u64,
     /// Writes that are waited for, and which nodes have had them.
     pub(crate) had: BTreeMap<u64, BTreeSet<usize>>,
+    /// The same of their append-only files, synced.
+    pub(crate) had_synced: BTreeMap<u64, BTreeSet<usize>>,
     pub(crate) tally: Tally,
 }
 
@@ -89,7 +100,9 @@ impl World {
         let nodes = (0..count)
             .map(|_| {
                 let few = if has_own { *random.pick(&limits) } else { shared };
-                Node::new(&mut random, few, START_MS)
+                let mut node = Node::new(&mut random, few, START_MS);
+                node.test.host.is_ahead = planted == Planted::SyncsAhead;
+                node
             })
             .collect();
         World {
@@ -101,8 +114,9 @@ impl World {
             writers: Vec::new(),
             leader: 0,
             apart: BTreeMap::new(),
-            next_proof: 0,
+            next_proof: FIRST_PROOF,
             had: BTreeMap::new(),
+            had_synced: BTreeMap::new(),
             tally: Tally::default(),
         }
     }
@@ -153,7 +167,13 @@ impl World {
             let loses = self.planted == Planted::LosesPartOfLog && self.random.one_in(3);
             match loses && node.test.engine.primary().is_some() {
                 true => log.lose(&mut node.test.engine),
-                false => log.collect(&mut node.test.engine, self.random.one_in(4)),
+                false => {
+                    let TestEngine { engine, host, .. } = &mut node.test;
+                    log.collect(engine, host, self.random.one_in(4));
+                }
+            }
+            for (_, had) in self.had_synced.iter_mut().filter(|(it, _)| log.has_synced(**it)) {
+                had.insert(index);
             }
         }
         self.make_snapshot(index);
@@ -259,15 +279,28 @@ impl World {
         }
     }
 
-    /// WAIT has said how many replicas have a write: so many must have had it, and keep it.
+    /// WAIT or WAITAOF has said how many replicas have a write: so many must have had it, and keep
+    /// it.
     fn confirm(&mut self, index: usize, proof: u64, replies: &[u8]) {
         let had = self.had.remove(&proof).unwrap_or_default();
+        let had_synced = self.had_synced.remove(&proof).unwrap_or_default();
         let text = String::from_utf8_lossy(replies);
         // It may have been refused, or ended by a change of roles.
-        let count = text.strip_prefix("+OK\r\n:").and_then(|it| it.trim_end().parse().ok());
-        let Some(count) = count.filter(|count| *count > 0) else { return };
+        let Some(counts) = text.strip_prefix("+OK\r\n") else { return };
+        let confirmed = match counts.split_once("*2\r\n:") {
+            Some((_, counts)) => self.confirm_safe(index, proof, counts, had_synced),
+            None => {
+                // A WAIT for none may stand before it.
+                let count = counts.lines().last().and_then(|it| it.strip_prefix(':'));
+                count.and_then(|count| count.parse().ok()).map(|count| (count, had))
+            }
+        };
+        let Some((count, had)) = confirmed else { return };
         let others = had.iter().filter(|node| **node != index).count();
-        assert!(others >= count, "WAIT says {count}, and {others} have had {proof}: {text:?}");
+        assert!(others >= count, "{count} are to have {proof}, and {others} have had it: {text:?}");
+        if count == 0 {
+            return;
+        }
         self.tally.confirmed += 1;
         for node in had.into_iter().chain([index]) {
             let node = &mut self.nodes[node];
@@ -275,6 +308,27 @@ impl World {
                 node.proofs.insert(proof);
             }
         }
+    }
+
+    /// What WAITAOF has said: whether the own file has a write, synced, which must be so, and how
+    /// many of replicas have.
+    fn confirm_safe(
+        &mut self,
+        index: usize,
+        proof: u64,
+        counts: &str,
+        had: BTreeSet<usize>,
+    ) -> Option<(usize, BTreeSet<usize>)> {
+        let (local, count) = counts.split_once("\r\n:")?;
+        let count: usize = count.trim_end().parse().expect("a number");
+        let node = &mut self.nodes[index];
+        if local == "1" {
+            assert!(node.has_synced(proof), "WAITAOF says that {proof} is safe, which it is not");
+            node.proofs.insert(proof);
+            self.tally.safe_here += 1;
+        }
+        self.tally.safe_there += u64::from(count > 0);
+        Some((count, had))
     }
 
     /// Notes which of the writes that are waited for a node has.
@@ -439,8 +493,18 @@ impl World {
                 self.next_proof += 1;
                 let (number, count) = (self.next_proof, 1 + self.random.below(2));
                 self.had.insert(number, BTreeSet::new());
+                self.had_synced.insert(number, BTreeSet::new());
                 self.writers[at].proof = Some(number);
-                vec![format!("SET proof:{number} {number}"), format!("WAIT {count} 3000")]
+                let mut commands = vec![format!("SET proof:{number} {number}")];
+                commands.extend(self.random.one_in(4).then(|| "WAIT 0 0".to_owned()));
+                commands.push(match self.random.one_in(2) {
+                    true => format!("WAIT {count} 3000"),
+                    false => {
+                        let (local, count) = (self.random.below(2), self.random.below(3));
+                        format!("WAITAOF {local} {count} 3000")
+                    }
+                });
+                commands
             }
             false => load::commands(&mut self.random),
         };

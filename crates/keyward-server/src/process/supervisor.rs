@@ -146,7 +146,7 @@ impl Supervisor {
         if is_known {
             return;
         }
-        if matches!(phase, Phase::CannotStop | Phase::CannotStopYet) {
+        if matches!(phase, Phase::Ready | Phase::CannotStop | Phase::CannotStopYet) {
             knows_of_end.set(false);
         }
         let lines = phase.lines(clock::monotonic_ns() / 1000);

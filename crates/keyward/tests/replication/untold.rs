@@ -130,6 +130,38 @@ fn who_observes_since_its_promotion_starts_again_and_goes_on_until_apply() {
 }
 
 #[test]
+fn a_replica_of_who_observes_one_database_and_rules_another_goes_on_after_a_restart() {
+    let blog = "[keyspace]\nname = \"blog\"\ndb = 1\n\n[key.\"post:{id:uint}\"]\ntype = \"string\"\nttl = \"none\"\n";
+    let directory = tempfile::tempdir().expect("a directory");
+    let paths = [("shop.toml", SCHEMA), ("blog.toml", blog)].map(|(name, text)| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).expect("a schema");
+        path.to_str().expect("UTF-8").to_owned()
+    });
+    let redis = Node::redis(&[]);
+    redis.call("SET rubbish 1");
+    let keyward = Node::keyward_with(&paths.each_ref().map(String::as_str), &[]);
+    keyward.follow(&redis);
+    redis.assert_equals(&keyward);
+    keyward.lead();
+    // The rows of the first came from elsewhere; the second has none.
+    assert_eq!(keyward.info("schemas_observing_since_promotion"), "1");
+    for options in [["--appendonly", "yes"], ["--save", "3600 1"]] {
+        let mut replica = Node::keyward_of(&keyward, &options);
+        keyward.wait_for(&replica);
+        let full = keyward.syncs()[0].clone();
+        for _ in 0..2 {
+            keyward.call("SET more-rubbish 1");
+            keyward.wait_for(&replica);
+            replica.end();
+            replica.start_again();
+            keyward.assert_equals(&replica);
+        }
+        assert_eq!(keyward.syncs()[0], full, "it goes on: {}", keyward.log());
+    }
+}
+
+#[test]
 fn a_start_with_another_file_than_the_one_that_observes_is_asked() {
     let file = SchemaFile::new(SCHEMA);
     let redis = Node::redis(&[]);

@@ -140,7 +140,9 @@ fn waitaof_does_not_count_a_replica_whose_first_append_only_file_is_still_writte
 fn waitaof_counts_replicas_whose_append_only_file_is_synced() {
     let logged = ["--appendonly", "yes"];
     for primary in [Node::keyward(&logged), Node::valkey(&logged)] {
-        // Without the file it never counts.
+        // Without the file it never counts, for what was written before there was a stream either.
+        let mut early = primary.client();
+        call(&mut early, "SET early 1");
         let plain = Node::keyward_of(&primary, &[]);
         primary.wait_for(&plain);
         let mut client = primary.client();
@@ -150,28 +152,91 @@ fn waitaof_counts_replicas_whose_append_only_file_is_synced() {
             counts.clone()
         };
         call(&mut client, "SET before 1");
-        assert_eq!(count(&mut client, "WAITAOF 0 1 1500")[1], Frame::Integer(0));
+        for client in [&mut early, &mut client] {
+            assert_eq!(count(client, "WAITAOF 0 1 1500")[1], Frame::Integer(0));
+        }
         for policy in ["always", "everysec"] {
             let options = [&logged[..], &["--appendfsync", policy, "--save", ""]].concat();
-            let mut replica = Node::keyward_of(&primary, &options);
+            let replica = Node::keyward_of(&primary, &options);
             primary.wait_for(&replica);
             for number in 0..3 {
                 call(&mut client, &format!("SET {policy}:{number} 1"));
                 let counts = count(&mut client, "WAITAOF 1 1 10000");
                 assert_eq!(counts, [Frame::Integer(1), Frame::Integer(1)], "{policy}");
             }
-            // What was counted is in the file.
-            replica.kill();
-            let file = replica.directory.path().join("appendonlydir");
-            let files = std::fs::read_dir(file).expect("files").map(|file| {
-                String::from_utf8_lossy(
-                    &std::fs::read(file.expect("a file").path()).expect("bytes"),
-                )
-                .into_owned()
-            });
-            let text = files.collect::<String>();
-            assert!(text.contains(&format!("{policy}:2")), "{text}");
+            // What is written and not synced is in the file, and is not counted.
+            replica.call("CONFIG SET appendfsync no");
+            call(&mut client, &format!("SET {policy}:unsynced 1"));
+            wait_until(|| appended(&replica).contains(&format!("{policy}:unsynced")));
+            let counts = count(&mut client, "WAITAOF 1 1 1500");
+            assert_eq!(counts, [Frame::Integer(1), Frame::Integer(0)], "{policy}");
+            replica.call(&format!("CONFIG SET appendfsync {policy}"));
+            let counts = count(&mut client, "WAITAOF 1 1 10000");
+            assert_eq!(counts, [Frame::Integer(1), Frame::Integer(1)], "{policy}");
         }
+    }
+}
+
+/// What the append-only files of a server have, synced or not.
+fn appended(node: &Node) -> String {
+    let files = std::fs::read_dir(node.directory.path().join("appendonlydir")).expect("files");
+    let bytes = files.map(|file| std::fs::read(file.expect("a file").path()).unwrap_or_default());
+    bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+}
+
+/// Replies of a pipeline that ends with WAITAOF, as one text.
+fn waitaof_behind(client: &mut keyward_testkit::Client, lines: &[&str]) -> String {
+    client.send((lines.join("\r\n") + "\r\n").as_bytes()).expect("the server reads");
+    lines.iter().map(|_| format!("{:?} ", client.receive().expect("an answer"))).collect()
+}
+
+#[test]
+fn waitaof_of_the_own_file_is_as_valkey_has_it() {
+    let options = ["--appendonly", "yes", "--save", ""];
+    let says = [Node::keyward(&options), Node::valkey(&options)].map(|node| {
+        let mut client = node.client();
+        let mut said = Vec::new();
+        let mut say = |client: &mut keyward_testkit::Client, lines: &[&str]| {
+            said.push(format!("{lines:?} {}", waitaof_behind(client, lines)));
+        };
+        // All is synced, then nothing more is.
+        for policy in ["always", "everysec"] {
+            call(&mut client, &format!("CONFIG SET appendfsync {policy}"));
+            say(&mut client, &["SET row 1", "WAITAOF 1 0 10000"]);
+            say(&mut client, &["WAITAOF 1 0 0"]);
+            say(&mut client, &["SET row 2", "WAIT 0 0", "WAITAOF 1 0 10000"]);
+        }
+        call(&mut client, "CONFIG SET appendfsync no");
+        say(&mut client, &["SET row 3", "WAIT 0 0", "WAITAOF 1 0 300"]);
+        say(&mut client, &["SET row 3", "WAITAOF 1 0 300"]);
+        call(&mut client, "CONFIG SET appendfsync everysec");
+        call(&mut client, "DEBUG POPULATE 100 row 10");
+        call(&mut client, "CONFIG SET rdb-key-save-delay 100000");
+        call(&mut client, "BGREWRITEAOF");
+        wait_until(|| node.info("aof_rewrite_in_progress") == "1");
+        say(&mut client, &["SET row 4", "WAITAOF 1 0 10000"]);
+        assert_eq!(node.info("aof_rewrite_in_progress"), "1");
+        said
+    });
+    assert_eq!(says[0], says[1]);
+}
+
+#[test]
+fn waitaof_fails_when_the_file_is_switched_off_before_it_is_whole() {
+    let options = ["--appendonly", "no", "--save", "", "--rdb-key-save-delay", "100000"];
+    for node in [Node::keyward(&options), Node::valkey(&options)] {
+        let mut client = node.client();
+        call(&mut client, "DEBUG POPULATE 100 row 10");
+        call(&mut client, "CONFIG SET appendonly yes");
+        let said = waitaof_behind(&mut client, &["SET row 5", "WAITAOF 1 0 1500"]);
+        assert_eq!(said, "+OK [:0, :0] ");
+        client.send(b"SET row 6\r\nWAITAOF 1 0 0\r\n").expect("the server reads");
+        wait_until(|| node.info("blocked_clients") == "1");
+        node.call("CONFIG SET appendonly no");
+        client.receive().expect("an answer");
+        let error = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+        let ended = client.receive().expect("an answer");
+        assert_eq!(ended, Frame::Error(error.as_bytes().to_vec()));
     }
 }
 
@@ -197,24 +262,39 @@ fn a_valkey_that_has_fields_with_lifetimes_sends_no_snapshot_until_they_are_gone
 
 #[test]
 fn fields_with_lifetimes_are_left_out_of_a_snapshot_named_and_counted() {
-    let valkey = Node::valkey(&[]);
-    valkey.call("SET plain 1");
-    valkey.call("HSET hash f v");
-    valkey.call("HSETEX expiring EX 1000 FIELDS 1 f v");
-    let replica = Node::keyward_of(&valkey, &["--repl-skip-unsupported", "yes"]);
-    let chained = Node::keyward_of(&replica, &[]);
-    valkey.wait_for(&replica);
-    let log = replica.log();
-    assert!(
-        log.contains("Left out of the primary's snapshot: \"expiring\" of database 0"),
-        "{log}"
-    );
-    assert_eq!(replica.info("master_commands_skipped"), "1");
-    assert_eq!(replica.call("DBSIZE"), Frame::Integer(2));
-    valkey.call("SET more 1");
-    wait_until(|| replica.call("EXISTS plain hash more") == Frame::Integer(3));
-    // It has other rows than its primary at the same place: its history is another.
-    replica.wait_for(&chained);
-    replica.lead();
-    wait_until(|| replica.syncs()[0] == "2");
+    for way in ["disabled", "swapdb"] {
+        let valkey = Node::valkey(&[]);
+        valkey.call("SET plain 1");
+        valkey.call("HSET hash f v");
+        valkey.call("HSETEX expiring EX 1000 FIELDS 1 f v");
+        let options = ["--repl-skip-unsupported", "yes", "--repl-diskless-load", way];
+        let options = [&options[..], &["--appendonly", "yes"]].concat();
+        let mut replica = Node::keyward_of(&valkey, &options);
+        let chained = Node::keyward_of(&replica, &[]);
+        valkey.wait_for(&replica);
+        let log = replica.log();
+        let named = "Left out of the primary's snapshot: \"expiring\" of database 0";
+        assert!(log.contains(named), "{log}");
+        assert_eq!(log.contains("from master with EOF to parser"), way == "swapdb", "{log}");
+        assert_eq!(replica.info("master_commands_skipped"), "1", "{way}");
+        assert_eq!(replica.call("DBSIZE"), Frame::Integer(2));
+        valkey.call("SET more 1");
+        wait_until(|| replica.call("EXISTS plain hash more") == Frame::Integer(3));
+        // Who goes on with the same history lacks the same rows.
+        replica.follow_host("localhost", valkey.port);
+        wait_until(|| valkey.syncs()[1] == "1");
+        valkey.wait_for(&replica);
+        assert_eq!(replica.info("master_commands_skipped"), "1", "{way}");
+        // Nothing tells a start what was left out: it asks for everything, and leaves it out again.
+        replica.end();
+        replica.start_again();
+        valkey.wait_for(&replica);
+        assert_eq!(valkey.syncs()[..2], ["2", "1"]);
+        assert_eq!(replica.info("master_commands_skipped"), "1", "{way}");
+        // It has other rows than its primary at the same place: its history is another.
+        replica.wait_for(&chained);
+        let full = replica.syncs()[0].clone();
+        replica.lead();
+        wait_until(|| replica.syncs()[0] != full);
+    }
 }

@@ -3,6 +3,7 @@
 //! What is waited for is the client's last command, and so all that it wrote or read before.
 
 use crate::engine::context::{Ctx, Outcome};
+use crate::engine::following::NO_FILE;
 use crate::sessions::replicas::{AckWait, Safe};
 use keyward_commands::{WireError, args};
 
@@ -37,14 +38,12 @@ pub(crate) fn waitaof(ctx: &mut Ctx<'_>) -> Outcome {
     let count = i64::try_from(count).map_err(|_| WireError::NotPositive)?;
     let timeout_ms = timeout(ctx.args.at(3))?;
     let logged = ctx.host.log_ends();
-    if is_local && logged.is_none() {
-        return Err(WireError::Err(
-            "WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
-        ));
+    if is_local && !ctx.host.keeps_log() {
+        return Err(NO_FILE);
     }
-    let is_fresh = !ctx.keys.effects.is_empty();
+    let is_whole = ctx.shared.is_log_whole(ctx.keys);
     let offset = place(ctx);
-    let is_safe = !is_fresh && logged.is_some_and(|(logged, synced)| synced >= logged);
+    let is_safe = is_whole && logged.is_some_and(|(logged, synced)| synced >= logged);
     let synced = ctx.shared.replicas.synced(offset);
     if (synced >= count && (is_safe || !is_local)) || ctx.mode.is_atomic() {
         ctx.reply.array(2);

@@ -10,7 +10,8 @@ use keyward_lua::LogLevel;
 pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
     let shutdown = Shutdown::parse(ctx.args)?;
     if shutdown.is_abort {
-        if !ctx.shared.cancel_shutdown(ctx.keys, ctx.host) {
+        let was_waiting = ctx.shared.cancel_shutdown(ctx.keys, ctx.host);
+        if !ctx.host.abort_shutdown(was_waiting) {
             return Err(WireError::Err("No shutdown in progress."));
         }
         ctx.host.log(LogLevel::Notice, b"Shutdown manually aborted.");

@@ -12,6 +12,7 @@ use crate::files::schemas::without_repeats;
 use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
 use crate::files::users::{self, UsersFile};
 use crate::net::exchange;
+use crate::process::supervisor::Phase;
 use crate::process::{descriptors, log, memory};
 use crate::serve::errands::queue::Errand;
 use crate::serve::preparing::wanted::{Prepared, Wanted};
@@ -277,6 +278,14 @@ impl Host for ServerHost {
         );
     }
 
+    fn abort_shutdown(&mut self, was_waiting: bool) -> bool {
+        let was_waiting = was_waiting | std::mem::take(&mut self.is_stop_due);
+        if was_waiting {
+            self.supervisor.tell(Phase::Ready);
+        }
+        was_waiting
+    }
+
     fn shut_down(&mut self) {
         self.must_stop = true;
     }
@@ -395,11 +404,17 @@ impl Host for ServerHost {
     }
 
     fn log_ends(&self) -> Option<(u64, u64)> {
-        let log = self.append_only.log.as_ref()?;
+        // Where it is switched off while it is written anew it ends with that.
+        let is_on = self.settings.is_on(Id::AppendOnly);
+        let log = self.append_only.log.as_ref().filter(|_| is_on)?;
         // Without its base a file has nothing; after a sync that failed nobody knows.
         let is_unsure = self.is_first_log_due() || self.append_only.problem.is_some();
         let synced = if is_unsure { 0 } else { log.synced() };
         Some((log.logged(), synced))
+    }
+
+    fn keeps_log(&self) -> bool {
+        self.settings.is_on(Id::AppendOnly)
     }
 
     fn open_log(&mut self, logged: Vec<u8>) -> Option<Vec<LogFile>> {

@@ -148,10 +148,10 @@ impl Attempt {
         loop {
             match load.step(step_rows) {
                 Ok(true) => {}
-                Ok(false) => return Ok(load.end()),
+                Ok(false) => return Ok(load.end(0)),
                 Err(BesideError::Load(LoadError::Unsupported(rows))) if self.skips_unsupported => {
                     tracing::warn!("Left out of the primary's snapshot: {rows}");
-                    return Ok(load.end());
+                    return Ok(load.end(rows.count()));
                 }
                 Err(BesideError::Governed) => {
                     beside.goes_by_file.store(true, Ordering::Relaxed);
