@@ -30,6 +30,7 @@ use crate::database::DatabaseError;
 use crate::entry::EntryId;
 use crate::history::{Former, Look, Place, Switch, UNCOUNTED};
 use crate::row::Row;
+use dead_letters::Letter;
 pub(crate) use failure::{Failure, Reason};
 pub use partitions::make_ahead;
 pub use retention::{Retained, retain};
@@ -272,9 +273,8 @@ async fn attempt(
         Manner::Together => rows::store_together(&transaction, schema, batch).await?,
         Manner::Apart => apart::store(&transaction, schema, batch).await?,
     };
-    for orphan in &batch.orphans {
-        dead_letters::bury_orphan(&transaction, keyspace, orphan).await?;
-    }
+    let orphans: Vec<Letter> = batch.orphans.iter().map(Letter::of_orphan).collect();
+    dead_letters::bury(&transaction, keyspace, &orphans).await?;
     stored.dead_letters += batch.orphans.len();
     set_place(&transaction, keyspace, &batch.place).await?;
     // What a constraint that is deferred has against it is found out here.

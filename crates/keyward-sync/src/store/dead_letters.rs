@@ -20,50 +20,74 @@ const BARE: &str = "item";
 /// longer. Its list may have it still.
 pub(super) const APPENDED: &str = "(append)";
 
+/// About so many bytes of letters are put away by one statement.
+const STATEMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// An item that was refused.
-pub(super) struct Letter<'a> {
+pub(super) struct Letter {
     /// The number of the item.
     pub(super) entry: String,
-    pub(super) table: &'a str,
-    pub(super) key: &'a [u8],
-    pub(super) item: &'a [u8],
-    pub(super) reason: &'a str,
+    pub(super) table: String,
+    pub(super) key: Vec<u8>,
+    pub(super) item: Vec<u8>,
+    pub(super) reason: String,
 }
 
-/// Puts an item to the dead letters.
+impl Letter {
+    /// One of what no sink takes.
+    pub(super) fn of_orphan(orphan: &Orphan) -> Letter {
+        let bare = if orphan.is_bare { format!("-{BARE}") } else { String::new() };
+        let kind = orphan.kind.name();
+        Letter {
+            entry: format!("{}-{}{bare}", orphan.id, orphan.number),
+            table: if orphan.kind == SinkKind::Append { APPENDED } else { "" }.to_owned(),
+            key: orphan.name.clone(),
+            item: orphan.item.clone(),
+            reason: format!("no key of the schema has a sink that takes it: {kind}"),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.key.len() + self.item.len() + self.reason.len()
+    }
+}
+
+/// Puts items to the dead letters.
 pub(super) async fn bury(
     transaction: &Transaction<'_>,
     keyspace: &str,
-    letter: &Letter<'_>,
+    letters: &[Letter],
 ) -> Result<(), Failure> {
     // An id may be given once more after a server lost its last changes.
     let insert = "INSERT INTO keyward_dead_letters \
                   (keyspace, entry, table_name, key, item, reason) \
-                  SELECT $1, CASE WHEN EXISTS (SELECT 1 FROM keyward_dead_letters \
-                                               WHERE keyspace = $1 AND entry = $2) \
-                             THEN $2 || '-' || gen_random_uuid() ELSE $2 END, $3, $4, $5, $6";
-    let Letter { entry, table, key, item, reason } = letter;
-    let values: [&(dyn ToSql + Sync); 6] = [&keyspace, entry, table, key, item, reason];
-    let buried = transaction.execute(insert, &values).await;
-    buried.map(drop).map_err(|error| Failure::at("keyward_dead_letters", error))
-}
-
-/// Puts what no sink takes to the dead letters.
-pub(super) async fn bury_orphan(
-    transaction: &Transaction<'_>,
-    keyspace: &str,
-    orphan: &Orphan,
-) -> Result<(), Failure> {
-    let reason = format!("no key of the schema has a sink that takes it: {}", orphan.kind.name());
-    let bare = if orphan.is_bare { format!("-{BARE}") } else { String::new() };
-    let letter = Letter {
-        entry: format!("{}-{}{bare}", orphan.id, orphan.number),
-        table: if orphan.kind == SinkKind::Append { APPENDED } else { "" },
-        key: &orphan.name,
-        item: &orphan.item,
-        reason: &reason,
-    };
-    bury(transaction, keyspace, &letter).await
+                  SELECT $1, CASE WHEN EXISTS (SELECT 1 FROM keyward_dead_letters AS l \
+                                               WHERE l.keyspace = $1 AND l.entry = n.entry) \
+                             THEN n.entry || '-' || gen_random_uuid() ELSE n.entry END, \
+                         n.table_name, n.key, n.item, n.reason \
+                  FROM unnest($2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::text[]) \
+                       AS n(entry, table_name, key, item, reason)";
+    let mut rest = letters;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let is_too_much = |letter: &Letter| {
+            bytes += letter.bytes();
+            bytes > STATEMENT_BYTES_MAX
+        };
+        let most = rest.iter().position(is_too_much).unwrap_or(rest.len()).max(1);
+        let (some, others) = rest.split_at(most);
+        let texts = |text: fn(&Letter) -> &str| some.iter().map(text).collect::<Vec<&str>>();
+        let bytes = |bytes: fn(&Letter) -> &[u8]| some.iter().map(bytes).collect::<Vec<&[u8]>>();
+        let (entries, tables) = (texts(|it| &it.entry), texts(|it| &it.table));
+        let (keys, items) = (bytes(|it| &it.key), bytes(|it| &it.item));
+        let reasons = texts(|it| &it.reason);
+        let values: [&(dyn ToSql + Sync); 6] =
+            [&keyspace, &entries, &tables, &keys, &items, &reasons];
+        let buried = transaction.execute(insert, &values).await;
+        buried.map_err(|error| Failure::at("keyward_dead_letters", error))?;
+        rest = others;
+    }
+    Ok(())
 }
 
 /// Letters of a table, by key and item, and how many of each: nobody sends them again before the

@@ -15,6 +15,7 @@ use tokio_postgres::{Client, Transaction};
 use crate::database::DatabaseError;
 use crate::row::{Row, is_discreet};
 use crate::statement;
+use crate::store::apart::PARTS;
 use crate::store::dead_letters::{APPENDED, what_of};
 use crate::store::failure::Failure;
 use crate::store::{StoreError, What, rows, sink_of};
@@ -173,7 +174,7 @@ impl Sending<'_, '_> {
         Ok(refused)
     }
 
-    /// Stores letters of one key, in halves where some are refused.
+    /// Stores letters of one key, in parts where some are refused.
     async fn store(
         &self,
         key: usize,
@@ -199,8 +200,7 @@ impl Sending<'_, '_> {
                 refused.insert(*at, said);
                 continue;
             }
-            let (first, second) = part.split_at(part.len() / 2);
-            parts.extend([second, first]);
+            parts.extend(part.chunks(part.len().div_ceil(PARTS)).rev());
         }
         Ok(())
     }
@@ -212,12 +212,11 @@ impl Sending<'_, '_> {
         letters: &[Sent],
         asked: &[(usize, &What)],
     ) -> Result<BTreeSet<usize>, StoreError> {
-        let mut equal: BTreeMap<(&[u8], &[u8]), Vec<(usize, &What)>> = BTreeMap::new();
-        for (at, what) in asked {
-            let letter = &letters[*at];
-            equal.entry((&letter.name, &letter.item)).or_default().push((*at, what));
-        }
-        let equal: Vec<Vec<(usize, &What)>> = equal.into_values().collect();
+        let said = |at: usize| (&letters[at].name, &letters[at].item);
+        let mut sorted = asked.to_vec();
+        sorted.sort_by_key(|(at, _)| (said(*at), *at));
+        let equal: Vec<&[(usize, &What)]> =
+            sorted.chunk_by(|(one, _), (next, _)| said(*one) == said(*next)).collect();
         let firsts: Vec<&What> = equal.iter().map(|group| group[0].1).collect();
         let mut found = BTreeSet::new();
         for (group, stored) in equal.iter().zip(self.count_stored(sink, &firsts).await?) {
@@ -232,7 +231,8 @@ impl Sending<'_, '_> {
     /// How often a table has the rows of each of these letters.
     async fn count_stored(&self, sink: &Sink, asked: &[&What]) -> Result<Vec<usize>, StoreError> {
         let mut counts = vec![usize::MAX; asked.len()];
-        let mut parts = vec![0..asked.len()];
+        let all = 0..asked.len();
+        let mut parts = vec![all];
         let statement = statement::count_items(sink);
         while let Some(part) = parts.pop() {
             let (mut owners, mut given): (Vec<usize>, Vec<&Row>) = (Vec::new(), Vec::new());
