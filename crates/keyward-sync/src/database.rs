@@ -6,6 +6,7 @@
 //! one.
 
 mod address;
+mod hosts;
 mod password;
 mod service;
 mod tls;
@@ -28,42 +29,22 @@ const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 /// read here.
 const WRITING: &str = "SET DateStyle = 'ISO, YMD'; SET extra_float_digits = 1; \
     SET bytea_output = 'hex'; SET standard_conforming_strings = on";
-/// Settings of an address that the library knows; others are read here.
-const SETTINGS: [&str; 19] = [
-    "user",
-    "password",
-    "dbname",
-    "options",
-    "application_name",
-    "sslmode",
-    "sslnegotiation",
-    "host",
-    "hostaddr",
-    "port",
-    "connect_timeout",
-    "tcp_user_timeout",
-    "keepalives",
-    "keepalives_idle",
-    "keepalives_interval",
-    "keepalives_retries",
-    "target_session_attrs",
-    "channel_binding",
-    "load_balance_hosts",
-];
-/// How long the database may take to let a client in.
+/// How long the database may take to let a client in, unless `connect_timeout` says so; and to be
+/// reached, as a part of that.
 const PATIENCE: Duration = Duration::from_secs(20);
+const REACHING: Duration = Duration::from_secs(10);
 
 /// Why the database could not be used.
 #[derive(Debug, Error)]
 pub enum DatabaseError {
     /// The address cannot be read.
     #[error(
-        "the address of the database cannot be read: it is written postgres://USER@HOST:PORT/NAME, or host=… user=… dbname=…"
+        "the address of the database cannot be read, or has a setting that is not known here: it is written postgres://USER@HOST:PORT/NAME, or host=… user=… dbname=…"
     )]
     Address,
     /// It has a setting that is not known here.
     #[error("the address of the database has the setting {0}, which is not known here")]
-    Setting(String),
+    Setting(&'static str),
     /// Nobody could be connected to, or the connection was refused.
     #[error("cannot connect to the database: {0}")]
     Connection(String),
@@ -82,6 +63,8 @@ impl From<tokio_postgres::Error> for DatabaseError {
 #[derive(Clone, Debug)]
 pub struct Database {
     config: Config,
+    /// How long each of its hosts may take to let a client in.
+    patience: Duration,
     /// Whether the name in the database's certificate has to be that of the address.
     checks_name: bool,
     /// The file of authorities that are believed; the system's where there is none.
@@ -145,11 +128,13 @@ impl Database {
                 Err(password::Open(file)) => open_file = Some(file),
             }
         }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(Duration::from_secs(10));
+        let said = config.get_connect_timeout().copied().filter(|said| !said.is_zero());
+        let patience = said.unwrap_or(PATIENCE);
+        if said.is_none() {
+            config.connect_timeout(REACHING);
         }
         config.application_name("keyward");
-        Ok(Database { config, checks_name, authority_file, open_file })
+        Ok(Database { config, patience, checks_name, authority_file, open_file })
     }
 
     /// Connects, by TLS if the address says `sslmode=require` or `verify-full`. The connection
@@ -158,41 +143,48 @@ impl Database {
     /// # Errors
     /// If the database cannot be reached or refuses.
     pub async fn connect(&self) -> Result<Client, DatabaseError> {
-        let failed = |error: tokio_postgres::Error| {
-            DatabaseError::Connection(in_one_sentence(&error) + &self.advice(&error))
-        };
-        let opened = tokio::time::timeout(PATIENCE, async {
-            let client = self.open().await?;
-            client.batch_execute(WRITING).await.map_err(failed)?;
-            Ok(client)
-        });
-        opened.await.unwrap_or_else(|_| {
-            let seconds = PATIENCE.as_secs();
-            let text = format!("it was reached, and has said nothing for {seconds} seconds");
-            Err(DatabaseError::Connection(text))
-        })
+        let all = hosts::each_of(&self.config).await.map_err(DatabaseError::Connection)?;
+        let mut failed = None;
+        for config in &all {
+            let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
+            let patience = self.patience * u32::try_from(hosts).unwrap_or(u32::MAX);
+            let opened = tokio::time::timeout(patience, self.open(config)).await;
+            let error = match opened {
+                Ok(Ok(client)) => return Ok(client),
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    let seconds = self.patience.as_secs();
+                    format!("it has let nobody in for {seconds} seconds")
+                }
+            };
+            failed = Some(error);
+        }
+        let error = failed.unwrap_or_else(|| "its host has no address".to_owned());
+        Err(DatabaseError::Connection(match all.len() {
+            0 | 1 => error,
+            count => format!("{error} (the last of {count} addresses that were tried)"),
+        }))
     }
 
-    async fn open(&self) -> Result<Client, DatabaseError> {
-        let failed = |error: tokio_postgres::Error| {
-            DatabaseError::Connection(in_one_sentence(&error) + &self.advice(&error))
-        };
+    /// Connects to one host; what went wrong, in one sentence.
+    async fn open(&self, config: &Config) -> Result<Client, String> {
+        let failed = |error: tokio_postgres::Error| in_one_sentence(&error) + &self.advice(&error);
         // What ends a connection is told to whoever uses the client.
-        match self.config.get_ssl_mode() {
+        let client = match config.get_ssl_mode() {
             SslMode::Require => {
-                let tls = Tls::new(self.authority_file.clone(), self.checks_name)
-                    .map_err(DatabaseError::Connection)?;
-                let (client, connection) = self.config.connect(tls).await.map_err(failed)?;
+                let tls = Tls::new(self.authority_file.clone(), self.checks_name)?;
+                let (client, connection) = config.connect(tls).await.map_err(failed)?;
                 tokio::spawn(async move { drop(connection.await) });
-                Ok(client)
+                client
             }
             _ => {
-                let connected = self.config.connect(NoTls).await;
-                let (client, connection) = connected.map_err(failed)?;
+                let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
                 tokio::spawn(async move { drop(connection.await) });
-                Ok(client)
+                client
             }
-        }
+        };
+        client.batch_execute(WRITING).await.map_err(failed)?;
+        Ok(client)
     }
 }
 
@@ -217,14 +209,9 @@ impl Database {
     }
 }
 
-/// Why an address cannot be read, if it is for a setting that is not known here; its value may be a
-/// password.
+/// Why an address cannot be read, if it is for a setting that is not known here.
 fn unreadable(address: &str) -> DatabaseError {
-    let names = address::settings(address);
-    match names.into_iter().find(|name| !SETTINGS.contains(&name.as_str())) {
-        Some(name) => DatabaseError::Setting(name),
-        None => DatabaseError::Address,
-    }
+    address::unknown_setting(address).map_or(DatabaseError::Address, DatabaseError::Setting)
 }
 
 /// Whether the database has no rule for a connection that is not encrypted (`hostssl`).

@@ -119,7 +119,7 @@ pub(crate) fn index_name(sink: &Sink, columns: &[usize]) -> String {
 
 /// A name of at most so many bytes: of a longer one the beginning, and a number (FNV-1a) by which it
 /// differs from others that begin so.
-fn shortened(name: &str, most: usize) -> String {
+pub(crate) fn shortened(name: &str, most: usize) -> String {
     if name.len() <= most {
         return name.to_owned();
     }

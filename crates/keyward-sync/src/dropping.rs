@@ -95,6 +95,12 @@ impl Lists<'_> {
         let requests: Vec<Vec<&[u8]>> =
             names.iter().map(|name| vec![b"LINDEX", &name[..], place]).collect();
         let replies = source.ask_all(&requests)?;
+        let is_refusal =
+            |reply: &&Frame| matches!(reply, Frame::Error(text) if !text.starts_with(b"WRONGTYPE"));
+        if let Some(Frame::Error(text)) = replies.iter().find(is_refusal) {
+            let text = String::from_utf8_lossy(text).into_owned();
+            return Err(SourceError::Refused("LINDEX", text).into());
+        }
         let outermost: Vec<(&[u8], &[u8])> = names
             .iter()
             .zip(&replies)

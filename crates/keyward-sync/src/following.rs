@@ -22,9 +22,10 @@ use crate::history::{Course, Former, History, Place, Switch, UNCOUNTED, course};
 use crate::inspection::Closeness;
 use crate::mending::{self, Guard};
 use crate::source::{Dial, Source, SourceError};
-use crate::store::dead_letters::Resent;
+use crate::store::resending::Resent;
 use crate::store::{self, StoreError, Stored};
 use crate::{dropping, former_items, inspection, sight};
+use ahead::Kept;
 use reading::Reading;
 
 /// The shortest and the longest pause before a new attempt.
@@ -202,16 +203,21 @@ impl Following {
 
     /// Connects to both sides and stores changes until one of them fails.
     async fn follow(&mut self, totals: &mut Totals) -> Result<(), FollowError> {
-        let mut client = self.database.connect().await?;
-        client.batch_execute(SESSION).await.map_err(DatabaseError::from)?;
+        let connecting = async {
+            let client = self.database.connect().await?;
+            client.batch_execute(SESSION).await.map_err(DatabaseError::from)?;
+            Ok::<Client, FollowError>(client)
+        };
+        let mut client = watched(&mut self.tell, WAITING, connecting).await?;
         let inspecting = inspection::inspect(&client, &self.schema, &[], Closeness::Hindrances);
-        let inspection = watched(&mut self.tell, inspecting).await?;
+        let inspection = watched(&mut self.tell, WAITING, inspecting).await?;
         if !inspection.differences.is_empty() {
             return Err(FollowError::Tables(inspection.differences.join("; ")));
         }
         if self.resends {
-            let resending = store::dead_letters::resend(&mut client, &self.schema);
-            let Resent { stored, refused } = watched(&mut self.tell, resending).await?;
+            let resending = store::resending::resend(&mut client, &self.schema);
+            let Resent { stored, refused } =
+                watched(&mut self.tell, "sending dead letters again", resending).await?;
             let letters = if stored == 1 { "dead letter" } else { "dead letters" };
             (self.tell)(&format!(
                 "{stored} {letters} sent again and stored, {refused} refused once more"
@@ -224,7 +230,8 @@ impl Following {
         let matcher = Matcher::new(self.schema.keys.iter().map(|key| &key.pattern))
             .expect("a checked schema has patterns that a matcher can tell apart");
         let feed = changefeed_key(&self.schema.keyspace.name).into_bytes();
-        let (place, former) = store::place(&client, &self.schema.keyspace.name).await?;
+        let placing = store::place(&client, &self.schema.keyspace.name);
+        let (place, former) = watched(&mut self.tell, WAITING, placing).await?;
         let reading = Reading::new(source, feed);
         let (held, is_apart) = (Vec::new(), false);
         let is_trimmed = false;
@@ -245,7 +252,8 @@ impl Following {
                 // Somebody else has stored, or has marked the place: what is there now counts.
                 Err(FollowError::Store(StoreError::Moved)) => {
                     let keyspace = &self.schema.keyspace.name;
-                    (link.place, link.former) = store::place(&link.client, keyspace).await?;
+                    let placing = store::place(&link.client, keyspace);
+                    (link.place, link.former) = watched(&mut self.tell, WAITING, placing).await?;
                     tokio::time::sleep(PAUSES[0]).await;
                     continue;
                 }
@@ -265,17 +273,27 @@ impl Following {
     }
 }
 
-/// Waits for the database, and tells that it takes long.
-async fn watched<T>(tell: &mut Tell, work: impl Future<Output = T>) -> T {
+/// What is told of where the database takes long for something small.
+const WAITING: &str = "waiting for the database";
+
+/// Waits for the database, and tells that it takes long, and for what.
+async fn watched<T>(tell: &mut Tell, what: &str, work: impl Future<Output = T>) -> T {
     let (mut work, began) = (std::pin::pin!(work), Instant::now());
     loop {
         match tokio::time::timeout(TOLD_AFTER, work.as_mut()).await {
             Ok(done) => return done,
             Err(_) => {
                 let seconds = began.elapsed().as_secs();
-                tell(&format!("waiting for the database, for {seconds} seconds by now"));
+                tell(&format!("{what}, for {seconds} seconds by now"));
             }
         }
+    }
+}
+
+/// Tells that so many items were refused, if any were.
+fn tell_refused(tell: &mut Tell, dead_letters: usize) {
+    if dead_letters > 0 {
+        tell(&format!("{dead_letters} items were refused: see keyward_dead_letters"));
     }
 }
 
@@ -308,6 +326,15 @@ impl Link {
                 self.switch(own, &switch).await?;
                 return Ok(true);
             }
+            Course::Compare => {
+                (own.tell)(
+                    "the server lost changes of rows that are stored: mirrored rows are compared",
+                );
+                let keyspace = &own.schema.keyspace.name;
+                let noting = store::note_doubt(&mut self.client, keyspace, &self.place);
+                self.place = watched(&mut own.tell, WAITING, noting).await?;
+                return Ok(true);
+            }
             Course::Read(at, end) => (at, end),
         };
         check_sinks(&own.schema, &chain, at)?;
@@ -319,7 +346,8 @@ impl Link {
         if self.place.number == UNCOUNTED {
             // What is stored is off the server, and nothing is known to be missing.
             let keyspace = &own.schema.keyspace.name;
-            self.place = store::count(&mut self.client, keyspace, &self.place, taken_away).await?;
+            let counting = store::count(&mut self.client, keyspace, &self.place, taken_away);
+            self.place = watched(&mut own.tell, WAITING, counting).await?;
             return Ok(true);
         }
         if taken_away > self.place.number {
@@ -340,20 +368,14 @@ impl Link {
             self.miss(own, taken_away).await?;
             return Ok(true);
         }
-        let last = match (entries.last(), end) {
-            (Some(last), _) => last.id,
-            (None, Some(end)) => end,
-            (None, None) => return Ok(false),
-        };
-        let highest = self.place.highest.max(last);
-        let number = self.place.number + entries.len() as u64;
-        let place = Place { entry: last, number, highest, ..self.place.clone() };
-        let Stored { rows, dead_letters, by_key } = self.store(own, &place, &entries).await?;
-        if dead_letters > 0 {
-            (own.tell)(&format!("{dead_letters} items were refused: see keyward_dead_letters"));
+        if entries.is_empty() && end.is_none() {
+            return Ok(false);
         }
+        let Kept { place, entries, stored } = self.store(own, &entries, end).await?;
+        let Stored { rows, dead_letters, by_key } = stored;
+        tell_refused(&mut own.tell, dead_letters);
         self.place = place;
-        totals.entries += entries.len() as u64;
+        totals.entries += entries as u64;
         totals.rows += rows as u64;
         totals.dead_letters += dead_letters as u64;
         let counts: Vec<(&str, usize, usize)> = by_key
@@ -367,7 +389,8 @@ impl Link {
     /// What is to be done where so many entries were taken away, which are more than are stored.
     async fn miss(&mut self, own: &mut Following, taken_away: u64) -> Result<(), FollowError> {
         let keyspace = &*own.schema.keyspace.name;
-        let (place, former) = store::place(&self.client, keyspace).await?;
+        let placing = store::place(&self.client, keyspace);
+        let (place, former) = watched(&mut own.tell, WAITING, placing).await?;
         if place != self.place {
             // Somebody else has stored and trimmed them meanwhile.
             (self.place, self.former) = (place, former);
@@ -382,7 +405,7 @@ impl Link {
         }
         (own.tell)(&format!("{}: what there is is compared", missing(count, behind)));
         let passed = store::pass_over(&mut self.client, &own.schema, &self.place, taken_away);
-        self.place = passed.await?;
+        self.place = watched(&mut own.tell, WAITING, passed).await?;
         Ok(())
     }
 
@@ -391,7 +414,8 @@ impl Link {
     async fn let_go(&mut self, own: &mut Following) -> Result<(), FollowError> {
         // Before what is kept for as long goes from the table, which drops only what is there.
         let source = self.reading.source();
-        let dropped = dropping::drop_old(&self.client, &own.schema, &self.matcher, source).await?;
+        let dropping = dropping::drop_old(&self.client, &own.schema, &self.matcher, source);
+        let dropped = watched(&mut own.tell, "dropping old items of lists", dropping).await?;
         if dropped > 0 {
             (own.tell)(&format!("{dropped} items that are stored were dropped from their lists"));
         }
@@ -400,8 +424,13 @@ impl Link {
             return Ok(());
         }
         let now_ms = sight::time_ms(self.reading.source())?;
-        let retained = store::retain(&mut self.client, &own.schema, now_ms).await?;
-        let ahead = store::make_ahead(&mut self.client, &own.schema, now_ms).await?;
+        let retaining = store::retain(&mut self.client, &own.schema, now_ms);
+        let retained = watched(&mut own.tell, "deleting old rows of tables", retaining).await?;
+        let making = store::make_ahead(&mut self.client, &own.schema, now_ms);
+        let ahead = watched(&mut own.tell, "making partitions", making).await?;
+        if let Some(line) = retained.line() {
+            (own.tell)(&line);
+        }
         // What it was the last time too is told once.
         let is_apart = retained.apart_ms > 0;
         let held: Vec<String> = retained.held.into_iter().chain(ahead).collect();
@@ -431,8 +460,11 @@ impl Link {
                 "the server lost what came after {after}, of which the database has what came up to {to}: see keyward_forks"
             ));
         }
-        store::switch(&mut self.client, &keyspace, &self.place, switch).await?;
-        (self.place, self.former) = store::place(&self.client, &keyspace).await?;
+        let switching = async {
+            store::switch(&mut self.client, &keyspace, &self.place, switch).await?;
+            Ok::<_, FollowError>(store::place(&self.client, &keyspace).await?)
+        };
+        (self.place, self.former) = watched(&mut own.tell, WAITING, switching).await?;
         Ok(())
     }
 
@@ -445,14 +477,18 @@ impl Link {
         let source = self.reading.source();
         let (schema, matcher) = (&own.schema, &self.matcher);
         let client = &mut self.client;
-        let former =
-            former_items::store_former(client, schema, matcher, source, &self.place).await?;
-        if former > 0 {
-            (own.tell)(&format!("{former} items that were in lists before are stored"));
+        let storing = former_items::store_former(client, schema, matcher, source, &self.place);
+        let former = watched(&mut own.tell, "looking for items of lists", storing).await?;
+        match former.rows {
+            0 => {}
+            1 => (own.tell)("1 item that was in a list before is stored"),
+            rows => (own.tell)(&format!("{rows} items that were in lists before are stored")),
         }
-        totals.rows += former;
-        let mended =
-            mending::mend(&mut self.client, &own.schema, source, &self.place, own.guard).await?;
+        tell_refused(&mut own.tell, former.dead_letters);
+        totals.rows += former.rows as u64;
+        totals.dead_letters += former.dead_letters as u64;
+        let mending = mending::mend(&mut self.client, &own.schema, source, &self.place, own.guard);
+        let (mended, place) = watched(&mut own.tell, "comparing mirrored rows", mending).await?;
         if mended != mending::Mended::default() {
             let mending::Mended { stored, removed } = mended;
             (own.tell)(&format!(
@@ -460,7 +496,7 @@ impl Link {
             ));
         }
         totals.rows += mended.stored;
-        self.place.compares = false;
+        self.place = place;
         Ok(())
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Owns how they reach their tables, each once. Of a `drain` the server tells all items of a list
 //! when one is pushed: one that is moved to where it was has it do so. Of an `append` they are
-//! stored here, once for each table: whatever a list has, and neither its table nor the changefeed.
-//! That is exact as long as items differ, as those with an id do.
+//! stored here, once for each table: whatever a list has, and neither its table nor the changefeed
+//! nor the dead letters. That is exact as long as items differ, as those with an id do. What the table
+//! can never hold, or has by its key, becomes a dead letter, as it does when it is pushed.
 //! Invariants: the lists are looked at before the changefeed, so that what was told is in one of
-//! the two places; the note that it was done is in the transaction of the rows.
+//! the two places; letters are locked before the table is looked at, so that one which is sent again
+//! meanwhile is in one of the two; the note that it was done is in the transaction of the rows.
 //! Not here: entries of streams.
 
 use std::collections::HashMap;
@@ -19,27 +21,28 @@ use crate::database::DatabaseError;
 use crate::entry::{Entry, EntryId};
 use crate::following::FollowError;
 use crate::history::Place;
-use crate::row::{Held, Origin, Row, rows_of};
+use crate::row::{Held, Origin, Row, masked, rows_of};
 use crate::source::{Source, SourceError};
-use crate::store::{self, Failure, rows};
+use crate::store::dead_letters::letters_of;
+use crate::store::{self, Batch, Change, Failure, Stored, What, apart, rows};
 use crate::{ddl, sight, statement};
 
 /// How many lists are looked at together.
 const LISTS_AT_ONCE: usize = 100;
 
-/// Stores items that are in lists and were never told; how many.
+/// Stores items that are in lists and were never told; how many, and how many became dead letters.
 ///
 /// # Errors
-/// If a side cannot be asked, or an item is refused.
+/// If a side cannot be asked, or an item is refused for what may pass.
 pub(crate) async fn store_former(
     client: &mut Client,
     schema: &Schema,
     matcher: &Matcher,
     source: &mut Source,
     place: &Place,
-) -> Result<u64, FollowError> {
+) -> Result<Stored, FollowError> {
     let keyspace = &*schema.keyspace.name;
-    let mut stored = 0;
+    let mut stored = Stored::default();
     for (key, sink) in ddl::sinks(schema).filter(|(key, _)| key.data == DataType::List) {
         let lists = Lists { schema, matcher, key };
         if sink.kind == SinkKind::Drain {
@@ -55,12 +58,10 @@ pub(crate) async fn store_former(
             let feed = changefeed_key(keyspace).into_bytes();
             let now_ms = sight::time_ms(source)?;
             let told = Told { feed, last: place.entry, items: HashMap::new() };
-            let (looked_at, stored_here) = (0, 0);
             let transaction = &transaction;
             let mut filling =
-                Filling { transaction, sink, told, now_ms, looked_at, stored: stored_here };
+                Filling { transaction, sink, told, now_ms, looked_at: 0, stored: &mut stored };
             filling.run(&lists, source).await?;
-            stored += filling.stored;
         }
         transaction.commit().await.map_err(DatabaseError::from)?;
     }
@@ -75,6 +76,12 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
+    /// The key, by index.
+    fn index(&self) -> usize {
+        let place = self.schema.keys.iter().position(|key| std::ptr::eq(key, self.key));
+        place.expect("the key is one of the schema's")
+    }
+
     /// Some of them, and where to go on.
     fn scan(
         &self,
@@ -135,19 +142,29 @@ impl Told {
         Ok(())
     }
 
-    /// Leaves out of a list's items what was told, each as often as it was.
-    fn leave_out(&mut self, name: &[u8], items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-        let Some(told) = self.items.get(name) else { return items };
-        let mut told = told.clone();
-        let is_former = |item: &Vec<u8>| match told.get_mut(item) {
-            Some(count) if *count > 0 => {
-                *count -= 1;
-                false
-            }
-            _ => true,
-        };
-        items.into_iter().filter(is_former).collect()
+    /// Leaves out of a list's items what was told.
+    fn leave_out(&self, name: &[u8], items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        match self.items.get(name) {
+            Some(told) => leave_out(items, told.clone(), Vec::clone),
+            None => items,
+        }
     }
+}
+
+/// Leaves items out, each as often as it is there; `as_there` says what it would be there.
+fn leave_out(
+    items: Vec<Vec<u8>>,
+    mut there: HashMap<Vec<u8>, usize>,
+    as_there: impl Fn(&Vec<u8>) -> Vec<u8>,
+) -> Vec<Vec<u8>> {
+    let is_left = |item: &Vec<u8>| match there.get_mut(&as_there(item)) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    items.into_iter().filter(is_left).collect()
 }
 
 /// A table that gets the items which were there before it.
@@ -158,7 +175,7 @@ struct Filling<'a, 'c> {
     now_ms: u64,
     /// How many items were looked at.
     looked_at: usize,
-    stored: u64,
+    stored: &'a mut Stored,
 }
 
 impl Filling<'_, '_> {
@@ -167,7 +184,7 @@ impl Filling<'_, '_> {
         loop {
             let (next, names) = lists.scan(source, &cursor)?;
             for names in names.chunks(LISTS_AT_ONCE) {
-                self.fill(lists.key, source, names).await?;
+                self.fill(lists, source, names).await?;
             }
             cursor = next;
             if cursor == b"0" {
@@ -178,7 +195,7 @@ impl Filling<'_, '_> {
 
     async fn fill(
         &mut self,
-        key: &Key,
+        lists: &Lists<'_>,
         source: &mut Source,
         names: &[Vec<u8>],
     ) -> Result<(), FollowError> {
@@ -186,46 +203,116 @@ impl Filling<'_, '_> {
             names.iter().map(|name| vec![b"LRANGE", &name[..], b"0", b"-1"]).collect();
         let replies = source.ask_all(&requests)?;
         self.told.catch_up(source)?;
-        let mut all: Vec<Row> = Vec::new();
+        let (key, keyspace) = (lists.key, &*lists.schema.keyspace.name);
+        let letters = letters_of(self.transaction, keyspace, self.sink, names).await;
+        let mut letters = letters.map_err(Failure::into_error)?;
+        let mut changes: Vec<Change> = Vec::new();
         for (name, reply) in names.iter().zip(&replies) {
-            let items = reply.as_elements().unwrap_or_default().iter();
-            let items = items.filter_map(|item| Some(item.as_bytes()?.to_vec())).collect();
-            for item in self.told.leave_out(name, items) {
-                // No entry has such a number.
-                let id = EntryId { ms: self.now_ms, seq: u64::MAX };
-                let origin = Origin { id, item: Some(self.looked_at), again: None };
-                self.looked_at += 1;
-                let rows = rows_of(key, self.sink, name, &Held::Text(&item), origin);
-                all.extend(rows.map_err(|unfit| {
-                    let problem = format!("{} {}", unfit.column, unfit.problem);
-                    let shown = store::shown_name(key, name);
-                    let reason = format!("{}: an item of {shown}: {problem}", self.sink.table);
-                    DatabaseError::Statement(reason)
-                })?);
+            let items = items_of(reply)?;
+            let mut items = self.told.leave_out(name, items);
+            if let Some(letters) = letters.remove(name) {
+                items = leave_out(items, letters, |item| masked(key, Some(self.sink), item));
+            }
+            for item in items {
+                changes.push(self.change(lists, name, item));
             }
         }
-        self.store(&all).await
+        self.store(lists.schema, changes).await
+    }
+
+    /// What an item does to the table.
+    fn change(&mut self, lists: &Lists<'_>, name: &[u8], item: Vec<u8>) -> Change {
+        // No entry has such a number.
+        let id = EntryId { ms: self.now_ms, seq: u64::MAX };
+        let number = self.looked_at;
+        self.looked_at += 1;
+        let origin = Origin { id, item: Some(number), again: None };
+        let what = match rows_of(lists.key, self.sink, name, &Held::Text(&item), origin) {
+            Ok(rows) => What::Store(rows),
+            Err(unfit) => What::Unfit(format!("{} {}", unfit.column, unfit.problem)),
+        };
+        let (name, item) = (name.to_vec(), Some((number, item)));
+        Change { id, key: lists.index(), name, what, item }
     }
 
     /// Stores those that the table lacks.
-    async fn store(&mut self, all: &[Row]) -> Result<(), FollowError> {
-        if all.is_empty() {
+    async fn store(&mut self, schema: &Schema, all: Vec<Change>) -> Result<(), FollowError> {
+        let mut changes: Vec<Change> = Vec::new();
+        let mut parts = vec![all];
+        while let Some(mut part) = parts.pop() {
+            match self.lacking(&part).await? {
+                Some(lacking) => changes.extend(
+                    part.into_iter().zip(lacking).filter_map(|(change, is)| is.then_some(change)),
+                ),
+                // A value that no column takes is not there, and is told when it is stored.
+                None if part.len() == 1 => changes.append(&mut part),
+                None => {
+                    let second = part.split_off(part.len() / 2);
+                    parts.extend([second, part]);
+                }
+            }
+        }
+        if changes.is_empty() {
             return Ok(());
         }
-        let refs: Vec<&Row> = all.iter().collect();
-        let arrays = rows::arrays_of(self.sink, &refs);
+        let batch = Batch { changes, ..Batch::default() };
+        let stored = apart::store(self.transaction, schema, &batch).await;
+        self.stored.add(stored.map_err(Failure::into_error)?);
+        Ok(())
+    }
+
+    /// Which of some items the table lacks; nothing if it cannot be asked for one of them. What can
+    /// be no row it lacks.
+    async fn lacking(&self, changes: &[Change]) -> Result<Option<Vec<bool>>, FollowError> {
+        let (mut owners, mut given): (Vec<usize>, Vec<&Row>) = (Vec::new(), Vec::new());
+        let mut is_lacking = vec![false; changes.len()];
+        for (at, change) in changes.iter().enumerate() {
+            match &change.what {
+                What::Store(rows) => {
+                    owners.extend(rows.iter().map(|_| at));
+                    given.extend(rows);
+                }
+                What::Remove(_) | What::Unfit(_) => is_lacking[at] = true,
+            }
+        }
+        if given.is_empty() {
+            return Ok(Some(is_lacking));
+        }
+        let arrays = rows::arrays_of(self.sink, &given);
         let arrays: Vec<&(dyn ToSql + Sync)> =
             arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
-        let failed = |error| Failure::at(&self.sink.table, error).into_error();
-        let lacking = statement::lacking_items(self.sink);
-        let lacking = self.transaction.query(&lacking, &arrays).await.map_err(failed)?;
-        let lacking: Vec<&Row> = lacking
-            .iter()
-            .filter_map(|row| all.get(usize::try_from(row.get::<_, i64>(0) - 1).ok()?))
-            .collect();
-        let inserted = rows::insert(self.transaction, self.sink, &lacking).await;
-        inserted.map_err(Failure::into_error)?;
-        self.stored += lacking.len() as u64;
-        Ok(())
+        let done = |done: Result<(), _>| done.map_err(DatabaseError::from);
+        done(self.transaction.batch_execute("SAVEPOINT look").await)?;
+        let asked = self.transaction.query(&statement::lacking_items(self.sink), &arrays).await;
+        let found = match asked.map_err(|error| Failure::at(&self.sink.table, error)) {
+            Ok(found) => found,
+            Err(Failure::Store(error)) => return Err(error.into()),
+            Err(Failure::Refused(_)) => {
+                let back = "ROLLBACK TO SAVEPOINT look; RELEASE SAVEPOINT look";
+                done(self.transaction.batch_execute(back).await)?;
+                return Ok(None);
+            }
+        };
+        done(self.transaction.batch_execute("RELEASE SAVEPOINT look").await)?;
+        for row in found {
+            let at = usize::try_from(row.get::<_, i64>(0) - 1).unwrap_or(usize::MAX);
+            if let Some(owner) = owners.get(at) {
+                is_lacking[*owner] = true;
+            }
+        }
+        Ok(Some(is_lacking))
+    }
+}
+
+/// The items of a list. A row that does not fit its key has none.
+fn items_of(reply: &Frame) -> Result<Vec<Vec<u8>>, SourceError> {
+    match reply {
+        Frame::Error(text) if !text.starts_with(b"WRONGTYPE") => {
+            Err(SourceError::Refused("LRANGE", String::from_utf8_lossy(text).into_owned()))
+        }
+        reply => {
+            let items = reply.as_elements().unwrap_or_default().iter();
+            Ok(items.filter_map(|item| Some(item.as_bytes()?.to_vec())).collect())
+        }
     }
 }

@@ -81,6 +81,31 @@ pub struct Place {
     pub highest: EntryId,
     /// Whether mirrored rows are to be compared, since not all changes were told.
     pub compares: bool,
+    /// Up to where mirrored rows that are stored may say what the server told: they are stored as
+    /// they were when they were looked at, which may be ahead of the place.
+    pub looked: Look,
+}
+
+/// Up to where rows were looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The last history of the server then; empty where that is not known.
+    pub history: String,
+    /// Its last entry.
+    pub entry: EntryId,
+}
+
+impl Look {
+    /// Whether the server has lost something of what was seen.
+    fn is_lost(&self, chain: &[History]) -> bool {
+        if self.history.is_empty() {
+            return false;
+        }
+        match chain.iter().position(|own| own.name == self.history) {
+            Some(at) => chain.get(at + 1).is_some_and(|next| self.entry > next.began_after),
+            None => true,
+        }
+    }
 }
 
 /// What was stored of a former history.
@@ -105,6 +130,9 @@ pub enum Course {
     Read(usize, Option<EntryId>),
     /// Another history.
     Switch(Switch),
+    /// Mirrored rows are to be compared: some were stored ahead of the place, with changes that the
+    /// server has lost.
+    Compare,
 }
 
 /// Going over to another history.
@@ -127,7 +155,8 @@ pub fn course(place: &Place, chain: &[History], former: &[Former]) -> Course {
     let switch = |at: usize, (entry, number): (EntryId, u64), lost, compares, is_foreign| {
         let history = chain[at].name.clone();
         let compares = place.compares || compares;
-        let to = Place { history, entry, number, highest: place.highest, compares };
+        let (highest, looked) = (place.highest, place.looked.clone());
+        let to = Place { history, entry, number, highest, compares, looked };
         let marks = |at: usize| History::marks(&chain[at].name);
         let was_before = || {
             let of_chain = (0..at.saturating_sub(1)).any(|before| marks(before) == marks(at));
@@ -144,6 +173,9 @@ pub fn course(place: &Place, chain: &[History], former: &[Former]) -> Course {
         return switch(0, (EntryId::default(), 0), None, true, false);
     }
     if let Some(at) = chain.iter().position(|own| own.name == place.history) {
+        if !place.compares && place.looked.is_lost(chain) {
+            return Course::Compare;
+        }
         return match end(at) {
             Some(end) if place.entry > end => {
                 let start = (end, chain[at + 1].before);
@@ -197,6 +229,7 @@ mod tests {
             number: entry,
             highest: id(entry),
             compares: false,
+            looked: Look::default(),
         }
     }
 
@@ -260,6 +293,23 @@ mod tests {
         // The clock was set back: what came after 8 has ids that are stored.
         let chain = [history(1, "a", 0), history(2, "b", 8)];
         check(&place(&chain[0], 12), &chain, &[], (2, 8, Some((8, 12)), true));
+    }
+
+    #[test]
+    fn rows_that_were_stored_ahead_are_compared_where_their_changes_are_lost() {
+        let lost = history(2, "lost", 8);
+        let chain = [history(1, "a", 0), history(2, "b", 8)];
+        let compares = |entry: u64, history: &History, looked_to: u64| {
+            let looked = Look { history: history.name.clone(), entry: id(looked_to) };
+            let place = Place { looked, ..place(&chain[0], entry) };
+            course(&place, &chain, &[]) == Course::Compare
+        };
+        for entry in [5, 8] {
+            assert!(!compares(entry, &chain[0], 8));
+            assert!(compares(entry, &chain[0], 9), "the server has nothing of it");
+            assert!(compares(entry, &lost, 8));
+            assert!(!compares(entry, &chain[1], 20), "a later history of the same server");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub mod mending;
 pub mod migration;
 mod names;
 mod own_tables;
+mod pace;
 pub mod row;
 mod sight;
 pub mod source;

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 
+use keyward_resp::Frame;
 use keyward_schema::{Key, Matcher, Schema, Sink, SinkKind, changefeed_key};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
@@ -19,14 +20,18 @@ use crate::following::FollowError;
 use crate::following::batch::{self, Known};
 use crate::history::Place;
 use crate::row::{self, Origin, Row};
+use crate::sight::{self, Extent};
 use crate::source::Source;
 use crate::store::{self, Batch, Failure, Reason, StoreError, apart, rows};
-use crate::{ddl, sight, statement};
+use crate::{ddl, statement};
 
 /// The share of a table's rows that may be altered or taken away: one of so many.
 const SHARE: u64 = 100;
 /// However large the table is, not more than so many.
 const ROWS_MAX: u64 = 1_000;
+/// About so many bytes of rows that others are in the way of are stored together, at first and at
+/// most.
+const HINDERED_BYTES: [usize; 2] = [32 * 1024 * 1024, 256 * 1024 * 1024];
 
 /// What was mended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +51,8 @@ pub enum Guard {
     Down,
 }
 
-/// Compares all mirrored rows, and stores them as the server has them.
+/// Compares all mirrored rows, and stores them as the server has them; what came of it, and the place
+/// that says so.
 ///
 /// # Errors
 /// If a side cannot be asked, a row is refused, or too much would change.
@@ -56,7 +62,7 @@ pub async fn mend(
     source: &mut Source,
     place: &Place,
     guard: Guard,
-) -> Result<Mended, FollowError> {
+) -> Result<(Mended, Place), FollowError> {
     let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
         .expect("a checked schema has patterns that a matcher can tell apart");
     let known = Known { schema, matcher: &matcher, from: place };
@@ -94,7 +100,7 @@ async fn mend_in(
     source: &mut Source,
     guard: Guard,
     order: Order,
-) -> Result<Mended, FollowError> {
+) -> Result<(Mended, Place), FollowError> {
     let (schema, place) = (known.schema, known.from);
     let keyspace = &*schema.keyspace.name;
     let feed = changefeed_key(keyspace).into_bytes();
@@ -145,14 +151,16 @@ async fn mend_in(
             table.remove_last().await?;
         }
     }
-    store::note_compared(&transaction, keyspace, place).await?;
+    let looked = sight::looked(source, &feed)?;
+    let compared = store::note_compared(&transaction, keyspace, place, looked).await?;
     judge(&transaction, place).await?;
     transaction.commit().await.map_err(DatabaseError::from)?;
-    Ok(mended)
+    Ok((mended, compared))
 }
 
 /// Stores rows that others are in the way of, as they are now, and takes those away that are gone;
-/// how many were stored.
+/// how many were stored. Some at a time, and more together where that is refused: what they are in
+/// the way of may be among the next.
 async fn store_hindered(
     transaction: &Transaction<'_>,
     known: &Known<'_>,
@@ -161,11 +169,30 @@ async fn store_hindered(
 ) -> Result<u64, FollowError> {
     let (id, kind) = (known.from.entry, SinkKind::Mirror);
     let entry = |key| Entry { id, kind, key, pairs: Vec::new() };
-    let ahead: Vec<Entry> = names.into_iter().map(entry).collect();
-    let mut batch = Batch { place: known.from.clone(), ..Batch::default() };
-    batch::fill(&mut batch, known, source, &[], &ahead)?;
-    let stored = apart::store(transaction, known.schema, &batch).await;
-    Ok(stored.map_err(Failure::into_error)?.rows as u64)
+    let hindered: Vec<Entry> = names.into_iter().map(entry).collect();
+    let (mut rest, mut stored, mut bytes) = (&hindered[..], 0, HINDERED_BYTES[0]);
+    let run = async |statement: &str| {
+        transaction.batch_execute(statement).await.map_err(DatabaseError::from)
+    };
+    while !rest.is_empty() {
+        let mut batch = Batch { place: known.from.clone(), ..Batch::default() };
+        let taken = batch::fill_ahead(&mut batch, known, source, rest, bytes)?;
+        run("SAVEPOINT piece").await?;
+        let outcome = apart::store(transaction, known.schema, &batch).await;
+        match outcome.map_err(Failure::into_error) {
+            Ok(more) => {
+                run("RELEASE SAVEPOINT piece").await?;
+                stored += more.rows as u64;
+                (rest, bytes) = (&rest[taken..], HINDERED_BYTES[0]);
+            }
+            Err(StoreError::Conflict { .. }) if taken < rest.len() && bytes < HINDERED_BYTES[1] => {
+                run("ROLLBACK TO SAVEPOINT piece; RELEASE SAVEPOINT piece").await?;
+                bytes *= 2;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(stored)
 }
 
 /// Has constraints that can be deferred judge what was done.
@@ -236,9 +263,17 @@ impl Table<'_, '_> {
             let (next, names) = sight::scan(source, &cursor, &self.key.pattern.glob())?;
             let names: BTreeSet<Vec<u8>> =
                 names.into_iter().filter(|name| self.is_own(name)).collect();
-            let (more, other) = self.fill_page(source, &names, step).await?;
-            stored += more;
-            altered += other;
+            let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+            let mut rest = &names[..];
+            while !rest.is_empty() {
+                let asked = rest.iter().map(|name| (self.key, *name));
+                let looked = sight::look(source, asked, Extent::COMPARED)?;
+                let (page, others) = rest.split_at(looked.len());
+                let (more, other) = self.fill_page(page, &looked, step).await?;
+                stored += more;
+                altered += other;
+                rest = others;
+            }
             cursor = next;
             if cursor == b"0" {
                 let forget = statement::forget_unloaded(self.sink, &self.seen());
@@ -251,16 +286,14 @@ impl Table<'_, '_> {
 
     async fn fill_page(
         &mut self,
-        source: &mut Source,
-        names: &BTreeSet<Vec<u8>>,
+        names: &[&[u8]],
+        looked: &[Frame],
         step: Step,
     ) -> Result<(u64, u64), FollowError> {
         let origin = Origin { id: self.known.from.entry, item: None, again: None };
-        let asked: Vec<(&[u8], Origin)> = names.iter().map(|name| (&**name, origin)).collect();
-        let looked = sight::look(source, (self.key, self.sink), &asked)?;
         let mut found: Vec<(&[u8], Vec<Row>)> = Vec::new();
-        for ((name, _), looked) in asked.iter().zip(looked) {
-            match looked {
+        for (name, reply) in names.iter().zip(looked) {
+            match sight::row_of((self.key, self.sink), (name, origin), reply)? {
                 None => {}
                 Some(Ok(rows)) => found.push((name, rows)),
                 Some(Err(unfit)) => {

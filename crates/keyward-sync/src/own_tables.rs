@@ -75,6 +75,8 @@ pub(crate) const ALL: [OwnTable; 7] = [
             count("number"),
             column("highest", "text NOT NULL"),
             column("compares", "boolean NOT NULL"),
+            OwnColumn { name: "looked_history", definition: "text NOT NULL", before: Some("''") },
+            OwnColumn { name: "looked_to", definition: "text NOT NULL", before: Some("'0-0'") },
             column("stored_at", SINCE),
         ],
         key: "",

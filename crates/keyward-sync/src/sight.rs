@@ -7,14 +7,16 @@ use keyward_resp::Frame;
 use keyward_schema::{DataType, Key, Sink, SinkKind};
 
 use crate::entry::{Entry, EntryId, parse_all};
+use crate::history::{History, Look};
+use crate::pace::Pace;
 use crate::row::{Held, Origin, Row, Unfit, rows_of};
 use crate::source::{Source, SourceError};
 
 /// How many keys are asked for together.
 const KEYS_AT_ONCE: &[u8] = b"1000";
-/// How many rows are looked at together.
+/// The most rows that are looked at together.
 const ROWS_AT_ONCE: usize = 500;
-/// How many entries are looked through together.
+/// The most entries that are looked through together.
 const ENTRIES_AT_ONCE: usize = 2_000;
 
 /// Some keys of the server, and where to go on.
@@ -36,27 +38,57 @@ pub(crate) fn scan(
 /// What a row of the server is in its table; nothing if there is none.
 pub(crate) type Looked = Option<Result<Vec<Row>, Unfit>>;
 
-/// Looks at rows of a key as they are now.
-pub(crate) fn look(
-    source: &mut Source,
-    (key, sink): (&Key, &Sink),
-    names: &[(&[u8], Origin)],
-) -> Result<Vec<Looked>, SourceError> {
-    let command: &[u8] = if key.data == DataType::Hash { b"HGETALL" } else { b"GET" };
-    let mut looked = Vec::with_capacity(names.len());
-    for names in names.chunks(ROWS_AT_ONCE) {
-        let requests: Vec<Vec<&[u8]>> = names.iter().map(|(name, _)| vec![command, name]).collect();
-        let replies = source.ask_all(&requests)?;
-        for ((name, origin), reply) in names.iter().zip(&replies) {
-            looked.push(row_of(key, sink, (name, *origin), reply)?);
-        }
-    }
-    Ok(looked)
+/// How many rows are looked at: so many at least, and no more once they are this large together.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    pub(crate) least: usize,
+    pub(crate) bytes: usize,
 }
 
-fn row_of(
-    key: &Key,
-    sink: &Sink,
+impl Extent {
+    /// Where rows are compared, some after the other.
+    pub(crate) const COMPARED: Extent = Extent { least: 1, bytes: 16 * 1024 * 1024 };
+}
+
+/// Looks at rows as they are now, from the first on; what there is of each. They may be fewer than
+/// were asked for.
+pub(crate) fn look<'a>(
+    source: &mut Source,
+    asked: impl Iterator<Item = (&'a Key, &'a [u8])>,
+    extent: Extent,
+) -> Result<Vec<Frame>, SourceError> {
+    let command =
+        |key: &Key| -> &[u8] { if key.data == DataType::Hash { b"HGETALL" } else { b"GET" } };
+    let mut requests = asked.map(|(key, name)| vec![command(key), name]);
+    let (mut looked, mut held): (Vec<Frame>, usize) = (Vec::new(), 0);
+    let mut pace = Pace::up_to(ROWS_AT_ONCE);
+    loop {
+        let page: Vec<Vec<&[u8]>> = requests.by_ref().take(pace.count).collect();
+        if page.is_empty() {
+            return Ok(looked);
+        }
+        let replies = source.ask_all(&page)?;
+        let bytes: usize = replies.iter().map(bytes_of).sum();
+        pace.adapt(page.len(), bytes);
+        looked.extend(replies);
+        held += bytes;
+        if held > extent.bytes && looked.len() >= extent.least {
+            return Ok(looked);
+        }
+    }
+}
+
+/// How much a reply holds.
+fn bytes_of(reply: &Frame) -> usize {
+    match reply.as_elements() {
+        Some(elements) => elements.iter().map(bytes_of).sum(),
+        None => reply.as_bytes().map_or(0, <[u8]>::len),
+    }
+}
+
+/// What a reply to a look says of a row.
+pub(crate) fn row_of(
+    (key, sink): (&Key, &Sink),
     (name, origin): (&[u8], Origin),
     reply: &Frame,
 ) -> Result<Looked, SourceError> {
@@ -94,6 +126,20 @@ pub(crate) fn time_ms(source: &mut Source) -> Result<u64, SourceError> {
     }
 }
 
+/// Up to where rows that were looked at before this say what the server has told. Its histories are
+/// asked for last: the entry may then be of a former one, never of a later.
+pub(crate) fn looked(source: &mut Source, feed: &[u8]) -> Result<Look, SourceError> {
+    let reply = source.ask("XINFO STREAM", &[b"XINFO", b"STREAM", feed])?;
+    let mut pairs = reply.as_elements().ok_or(SourceError::Protocol)?.chunks_exact(2);
+    let last = pairs.find(|pair| pair[0].as_bytes() == Some(b"last-generated-id"));
+    let last = last.and_then(|pair| EntryId::parse(pair[1].as_bytes()?));
+    let entry = last.ok_or(SourceError::Protocol)?;
+    let groups = source.ask("XINFO GROUPS", &[b"XINFO", b"GROUPS", feed])?;
+    let histories = History::parse_all(&groups).ok_or(SourceError::Protocol)?;
+    let history = histories.last().map(|history| history.name.clone()).unwrap_or_default();
+    Ok(Look { history, entry })
+}
+
 /// The keys of mirrored rows that have changes behind a place.
 pub(crate) fn pending(
     source: &mut Source,
@@ -117,8 +163,9 @@ pub(crate) fn some_mirrored(
     many: usize,
 ) -> Result<(Vec<Entry>, EntryId), SourceError> {
     let (mut found, mut last, mut seen): (Vec<Entry>, EntryId, usize) = (Vec::new(), place, 0);
+    let mut pace = Pace::up_to(ENTRIES_AT_ONCE);
     while seen < many {
-        let page = page(source, feed, last)?;
+        let page = page(source, feed, last, &mut pace)?;
         let Some(end) = page.last() else { break };
         (last, seen) = (end.id, seen + page.len());
         found.extend(page.into_iter().filter(|entry| entry.kind == SinkKind::Mirror));
@@ -133,11 +180,18 @@ pub(crate) fn last_entry(source: &mut Source, feed: &[u8]) -> Result<Option<Entr
     Ok(last.first().map(|entry| entry.id))
 }
 
-/// The next entries behind one.
-fn page(source: &mut Source, feed: &[u8], last: EntryId) -> Result<Vec<Entry>, SourceError> {
-    let (start, count) = (format!("({last}"), ENTRIES_AT_ONCE.to_string());
+/// The next entries behind one; none where it was the last.
+fn page(
+    source: &mut Source,
+    feed: &[u8],
+    last: EntryId,
+    pace: &mut Pace,
+) -> Result<Vec<Entry>, SourceError> {
+    let (start, count) = (format!("({last}"), pace.count.to_string());
     let request: [&[u8]; 6] = [b"XRANGE", feed, start.as_bytes(), b"+", b"COUNT", count.as_bytes()];
-    parse_all(&source.ask("XRANGE", &request)?).ok_or(SourceError::Protocol)
+    let page = parse_all(&source.ask("XRANGE", &request)?).ok_or(SourceError::Protocol)?;
+    pace.adapt(page.len(), page.iter().map(Entry::bytes).sum());
+    Ok(page)
 }
 
 /// Looks through the entries behind a place; the last of them.
@@ -147,13 +201,14 @@ pub(crate) fn each_entry(
     place: EntryId,
     mut see: impl FnMut(Entry),
 ) -> Result<EntryId, SourceError> {
-    let mut last = place;
+    let (mut last, mut pace) = (place, Pace::up_to(ENTRIES_AT_ONCE));
     loop {
-        let entries = page(source, feed, last)?;
-        let count = entries.len();
+        let asked = pace.count;
+        let entries = page(source, feed, last, &mut pace)?;
+        let is_last = entries.len() < asked;
         last = entries.last().map_or(last, |entry| entry.id);
         entries.into_iter().for_each(&mut see);
-        if count < ENTRIES_AT_ONCE {
+        if is_last {
             return Ok(last);
         }
     }

@@ -29,8 +29,24 @@ pub enum SourceError {
     #[error("the server does not speak Redis's protocol")]
     Protocol,
     /// It refuses a request.
-    #[error("the server refuses {0}: {1}")]
+    #[error("the server refuses {0}: {1}{right}", right = lacking_right(.1))]
     Refused(&'static str, String),
+}
+
+/// What an error says that the user lacks, as ACL SETUSER writes it.
+fn lacking_right(error: &str) -> String {
+    if !error.starts_with("NOPERM") {
+        return String::new();
+    }
+    let command = error.split_once("run the '").and_then(|(_, rest)| rest.split_once('\''));
+    match command {
+        Some((command, _)) => format!("; the user needs the right +{command}"),
+        None if error.contains("a key") => {
+            "; the user needs ~ for the patterns that have a sink, and for the changefeed"
+                .to_owned()
+        }
+        None => String::new(),
+    }
 }
 
 impl SourceError {
@@ -120,5 +136,27 @@ impl Source {
             0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_right_that_lacks_is_named() {
+        let check = |error: &str, expected: &str| {
+            let told = SourceError::Refused("X", error.to_owned()).to_string();
+            assert_eq!(told, format!("the server refuses X: {error}{expected}"));
+        };
+        let command = "NOPERM User storing has no permissions to run the 'time' command";
+        check(command, "; the user needs the right +time");
+        let command = "NOPERM User storing has no permissions to run the 'xinfo|groups' command";
+        check(command, "; the user needs the right +xinfo|groups");
+        check(
+            "NOPERM No permissions to access a key",
+            "; the user needs ~ for the patterns that have a sink, and for the changefeed",
+        );
+        check("ERR unknown command 'time'", "");
     }
 }

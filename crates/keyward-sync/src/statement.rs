@@ -4,7 +4,9 @@
 //! and cast to the column's type: one statement stores thousands of rows. What a cast would cut
 //! without a word (`varchar(n)`) is left to the assignment, which refuses it.
 
-use keyward_schema::{Column, ColumnSource, ColumnType, Deletion, Merge, Sink, SinkKind};
+use keyward_schema::{
+    Column, ColumnSource, ColumnType, Deletion, MAX_SQL_NAME_BYTES, Merge, Sink, SinkKind,
+};
 
 use crate::ddl::{self, column_names};
 use crate::names::name;
@@ -21,19 +23,20 @@ pub(crate) fn insert(sink: &Sink) -> String {
         let values = all.iter().map(|at| value(*at, &sink.columns[*at]));
         values.collect::<Vec<_>>().join(", ")
     };
-    let plain = values(&|at, column| cast(column, &format!("c{at}")));
+    let plain = values(&|at, column| cast(column, &given_column(at)));
     if sink.merge == Some(Merge::Add) {
         let summed = values(&|at, column| match sink.key.contains(&at) {
-            true => cast(column, &format!("c{at}")),
-            false if column.ty.is_number() => format!("sum({})", cast(column, &format!("c{at}"))),
+            true => cast(column, &given_column(at)),
+            false if column.ty.is_number() => format!("sum({})", cast(column, &given_column(at))),
             false => {
-                let own = cast(column, &format!("c{at}"));
+                let own = cast(column, &given_column(at));
                 format!(
-                    "(array_agg({own} ORDER BY place DESC) FILTER (WHERE c{at} IS NOT NULL))[1]"
+                    "(array_agg({own} ORDER BY given.place DESC) FILTER (WHERE {} IS NOT NULL))[1]",
+                    given_column(at)
                 )
             }
         });
-        let groups: Vec<String> = sink.key.iter().map(|at| format!("c{at}")).collect();
+        let groups: Vec<String> = sink.key.iter().map(|at| given_column(*at)).collect();
         let sets = others.iter().map(|at| {
             let column = &sink.columns[*at];
             let own = name(&column.name);
@@ -52,8 +55,9 @@ pub(crate) fn insert(sink: &Sink) -> String {
             groups.join(", ")
         );
     }
-    let insert =
-        format!("INSERT INTO {table} AS t ({columns}) SELECT {plain} FROM {given} ORDER BY place");
+    let insert = format!(
+        "INSERT INTO {table} AS t ({columns}) SELECT {plain} FROM {given} ORDER BY given.place"
+    );
     if sink.kind != SinkKind::Mirror {
         return insert;
     }
@@ -94,7 +98,7 @@ pub(crate) fn remove(sink: &Sink) -> String {
     let given = given(sink.columns.len());
     let is_same = sink.columns.iter().enumerate().filter_map(|(at, column)| match column.from {
         ColumnSource::Placeholder(_) | ColumnSource::Key => {
-            Some(format!("t.{} = {}", name(&column.name), cast(column, &format!("c{at}"))))
+            Some(format!("t.{} = {}", name(&column.name), cast(column, &given_column(at))))
         }
         _ => None,
     });
@@ -105,7 +109,7 @@ pub(crate) fn remove(sink: &Sink) -> String {
         (Deletion::Mark, Some(at)) => {
             let column = &sink.columns[at];
             let own = name(&column.name);
-            let value = cast(column, &format!("c{at}"));
+            let value = cast(column, &given_column(at));
             format!(
                 "UPDATE {table} AS t SET {own} = {value} FROM {given} WHERE {is_same} AND t.{own} IS NULL"
             )
@@ -125,7 +129,7 @@ pub(crate) fn name_columns(sink: &Sink) -> Vec<usize> {
 /// Which of the given rows the table has otherwise, or not at all; and whether nothing that the
 /// table has is lost by storing them: it has no such row, or no value where there is one.
 pub(crate) fn differing(sink: &Sink) -> String {
-    let given_value = |at: usize| cast(&sink.columns[at], &format!("c{at}"));
+    let given_value = |at: usize| cast(&sink.columns[at], &given_column(at));
     let own = |at: usize| format!("t.{}", name(&sink.columns[at].name));
     let is_same = sink.key.iter().map(|at| format!("{} = {}", own(*at), given_value(*at)));
     let is_same: Vec<String> = is_same.collect();
@@ -140,7 +144,7 @@ pub(crate) fn differing(sink: &Sink) -> String {
     let is_lost: String = is_lost.collect();
     let differs: Vec<String> = ["t.ctid IS NULL".to_owned()].into_iter().chain(differs).collect();
     format!(
-        "SELECT place, NOT (false{is_lost}) FROM {} LEFT JOIN {} AS t ON {} WHERE {}",
+        "SELECT given.place, NOT (false{is_lost}) FROM {} LEFT JOIN {} AS t ON {} WHERE {}",
         given(sink.columns.len()),
         name(&sink.table),
         is_same.join(" AND "),
@@ -155,7 +159,7 @@ fn item_arrays(sink: &Sink) -> (String, String) {
         .filter(|(_, column)| !matches!(column.from, ColumnSource::Time | ColumnSource::Entry));
     let (own, given): (Vec<String>, Vec<String>) = says
         .map(|(at, column)| {
-            let given = format!("({})::text", cast(column, &format!("c{at}")));
+            let given = format!("({})::text", cast(column, &given_column(at)));
             (format!("t.{}::text", name(&column.name)), given)
         })
         .unzip();
@@ -174,7 +178,7 @@ fn given_and_stored(sink: &Sink, condition: &str) -> String {
             names.iter().map(|at| part(*at)).collect::<Vec<_>>().join(", ")
         };
         let own = list(&|at| format!("t.{}", name(&sink.columns[at].name)));
-        let asked = list(&|at| cast(&sink.columns[at], &format!("c{at}")));
+        let asked = list(&|at| cast(&sink.columns[at], &given_column(at)));
         conditions.push(format!("({own}) IN (SELECT {asked} FROM {given})"));
     }
     conditions.extend((!condition.is_empty()).then(|| condition.to_owned()));
@@ -183,7 +187,7 @@ fn given_and_stored(sink: &Sink, condition: &str) -> String {
         conditions => format!(" WHERE {}", conditions.join(" AND ")),
     };
     format!(
-        "SELECT place, {item} AS item FROM {given} \
+        "SELECT given.place, {item} AS item FROM {given} \
          UNION ALL SELECT NULL, {own} FROM {} AS t{conditions}",
         name(&sink.table)
     )
@@ -212,10 +216,20 @@ pub(crate) fn lacking_items(sink: &Sink) -> String {
     )
 }
 
+/// How often the table has each of the given items.
+pub(crate) fn count_items(sink: &Sink) -> String {
+    format!(
+        "SELECT place, stored FROM (SELECT place, \
+         count(*) FILTER (WHERE place IS NULL) OVER (PARTITION BY item) AS stored \
+         FROM ({}) AS a) AS b WHERE place IS NOT NULL",
+        given_and_stored(sink, "")
+    )
+}
+
 /// Which of the given rows the table has otherwise, and in which columns; none of them where it
 /// has no such row.
 pub(crate) fn differing_columns(sink: &Sink) -> String {
-    let given_value = |at: usize| cast(&sink.columns[at], &format!("c{at}"));
+    let given_value = |at: usize| cast(&sink.columns[at], &given_column(at));
     let own = |at: usize| format!("t.{}", name(&sink.columns[at].name));
     let is_same = sink.key.iter().map(|at| format!("{} = {}", own(*at), given_value(*at)));
     let is_same: Vec<String> = is_same.collect();
@@ -229,7 +243,7 @@ pub(crate) fn differing_columns(sink: &Sink) -> String {
         differs => format!("concat_ws(', ', {})", differs.join(", ")),
     };
     format!(
-        "SELECT place, CASE WHEN t.ctid IS NOT NULL THEN {differs} END AS named \
+        "SELECT given.place, CASE WHEN t.ctid IS NOT NULL THEN {differs} END AS named \
          FROM {} LEFT JOIN {} AS t ON {}",
         given(sink.columns.len()),
         name(&sink.table),
@@ -267,14 +281,17 @@ pub(crate) fn forget_unloaded(sink: &Sink, seen: &str) -> String {
 /// Notes the keys of the given rows in a table for that.
 pub(crate) fn note_seen(sink: &Sink, seen: &str) -> String {
     let values =
-        name_columns(sink).into_iter().map(|at| cast(&sink.columns[at], &format!("c{at}")));
+        name_columns(sink).into_iter().map(|at| cast(&sink.columns[at], &given_column(at)));
     let values: Vec<String> = values.collect();
     format!("INSERT INTO {seen} SELECT {} FROM {}", values.join(", "), given(sink.columns.len()))
 }
 
-/// The table in which keys are noted.
+/// The table in which keys are noted: tables of one name in two schemas have two, and so have names
+/// that differ at their ends alone.
 pub(crate) fn seen_table(sink: &Sink) -> String {
-    format!("keyward_seen_{}", ddl::short_name(sink))
+    let schema_bytes = sink.table.find('.').unwrap_or(0);
+    let table = sink.table.replace('.', "_");
+    ddl::shortened(&format!("keyward_seen_{schema_bytes}_{table}"), MAX_SQL_NAME_BYTES)
 }
 
 /// Makes that table, for the length of a transaction.
@@ -351,6 +368,11 @@ fn given(columns: usize) -> String {
     let arrays: Vec<String> = (1..=columns).map(|at| format!("${at}::text[]")).collect();
     let names: Vec<String> = (0..columns).map(|at| format!("c{at}")).collect();
     format!("unnest({}) WITH ORDINALITY AS given({}, place)", arrays.join(", "), names.join(", "))
+}
+
+/// A column of that table, by a name that no column of another one can be taken for.
+fn given_column(at: usize) -> String {
+    format!("given.c{at}")
 }
 
 /// A text as a value of a column's type.

@@ -16,6 +16,7 @@ pub(crate) mod apart;
 pub mod dead_letters;
 mod failure;
 mod partitions;
+pub mod resending;
 mod retention;
 pub(crate) mod rows;
 
@@ -27,8 +28,9 @@ use tokio_postgres::{Client, Transaction};
 
 use crate::database::DatabaseError;
 use crate::entry::EntryId;
-use crate::history::{Former, Place, Switch, UNCOUNTED};
+use crate::history::{Former, Look, Place, Switch, UNCOUNTED};
 use crate::row::Row;
+use dead_letters::Letter;
 pub(crate) use failure::{Failure, Reason};
 pub use partitions::make_ahead;
 pub use retention::{Retained, retain};
@@ -152,6 +154,13 @@ impl Stored {
         *own = (own.0 + rows, own.1 + dead_letters);
     }
 
+    /// Counts what others have counted.
+    pub(crate) fn add(&mut self, other: Stored) {
+        for (key, (rows, dead_letters)) in other.by_key {
+            self.count(key, rows, dead_letters);
+        }
+    }
+
     /// Takes rows of a key back that others will count.
     pub(crate) fn uncount(&mut self, key: usize, rows: usize) {
         self.rows = self.rows.saturating_sub(rows);
@@ -165,7 +174,8 @@ impl Stored {
 /// # Errors
 /// If the database cannot be asked.
 pub async fn place(client: &Client, keyspace: &str) -> Result<(Place, Vec<Former>), DatabaseError> {
-    let query = "SELECT history, entry, highest, compares, number FROM keyward_place \
+    let query = "SELECT history, entry, highest, compares, number, looked_history, looked_to \
+                 FROM keyward_place \
                  WHERE keyspace = $1";
     let row = client.query_opt(query, &[&keyspace]).await?;
     let former = "SELECT history, stored_to, number FROM keyward_histories WHERE keyspace = $1";
@@ -214,7 +224,8 @@ pub(crate) async fn count(
 fn place_of(row: &tokio_postgres::Row) -> Place {
     let [entry, highest] = [1, 2].map(|at| id_of(row.get(at)));
     let (history, number) = (row.get(0), number_of(row.get(4)));
-    Place { history, entry, number, highest, compares: row.get(3) }
+    let looked = Look { history: row.get(5), entry: id_of(row.get(6)) };
+    Place { history, entry, number, highest, compares: row.get(3), looked }
 }
 
 /// Stores a batch behind a place.
@@ -262,9 +273,8 @@ async fn attempt(
         Manner::Together => rows::store_together(&transaction, schema, batch).await?,
         Manner::Apart => apart::store(&transaction, schema, batch).await?,
     };
-    for orphan in &batch.orphans {
-        dead_letters::bury_orphan(&transaction, keyspace, orphan).await?;
-    }
+    let orphans: Vec<Letter> = batch.orphans.iter().map(Letter::of_orphan).collect();
+    dead_letters::bury(&transaction, keyspace, &orphans).await?;
     stored.dead_letters += batch.orphans.len();
     set_place(&transaction, keyspace, &batch.place).await?;
     // What a constraint that is deferred has against it is found out here.
@@ -278,11 +288,21 @@ async fn set_place(
     place: &Place,
 ) -> Result<(), tokio_postgres::Error> {
     let update = "UPDATE keyward_place SET history = $2, entry = $3, highest = $4, \
-                  compares = $5, number = $6, stored_at = now() WHERE keyspace = $1";
-    let number = stored_number(place.number);
-    let [entry, highest] = [place.entry, place.highest].map(|id| id.to_string());
-    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
-        [&keyspace, &place.history, &entry, &highest, &place.compares, &number];
+                  compares = $5, number = $6, looked_history = $7, looked_to = $8, \
+                  stored_at = now() WHERE keyspace = $1";
+    let (number, looked) = (stored_number(place.number), &place.looked);
+    let [entry, highest, looked_to] =
+        [place.entry, place.highest, looked.entry].map(|id| id.to_string());
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
+        &keyspace,
+        &place.history,
+        &entry,
+        &highest,
+        &place.compares,
+        &number,
+        &looked.history,
+        &looked_to,
+    ];
     transaction.execute(update, &values).await.map(drop)
 }
 
@@ -347,9 +367,11 @@ pub(crate) async fn lock_place(
     transaction: &Transaction<'_>,
     keyspace: &str,
 ) -> Result<Place, StoreError> {
-    let insert = "INSERT INTO keyward_place (keyspace, history, entry, number, highest, compares) \
-                  VALUES ($1, '', '0-0', 0, '0-0', false) ON CONFLICT DO NOTHING";
-    let query = "SELECT history, entry, highest, compares, number FROM keyward_place \
+    let insert = "INSERT INTO keyward_place (keyspace, history, entry, number, highest, compares, \
+                  looked_history, looked_to) \
+                  VALUES ($1, '', '0-0', 0, '0-0', false, '', '0-0') ON CONFLICT DO NOTHING";
+    let query = "SELECT history, entry, highest, compares, number, looked_history, looked_to \
+                 FROM keyward_place \
                  WHERE keyspace = $1 FOR UPDATE";
     let locked = async {
         transaction.execute(insert, &[&keyspace]).await?;
@@ -384,13 +406,33 @@ pub(crate) async fn pass_over(
     Ok(place)
 }
 
-/// Notes that mirrored rows have been compared.
+/// Notes that mirrored rows are to be compared.
+///
+/// # Errors
+/// If the database cannot be used, or somebody else has stored changes meanwhile.
+pub(crate) async fn note_doubt(
+    client: &mut Client,
+    keyspace: &str,
+    from: &Place,
+) -> Result<Place, StoreError> {
+    let transaction = client.transaction().await.map_err(DatabaseError::from)?;
+    lock(&transaction, keyspace, from).await.map_err(Failure::into_error)?;
+    let place = Place { compares: true, looked: Look::default(), ..from.clone() };
+    set_place(&transaction, keyspace, &place).await.map_err(DatabaseError::from)?;
+    transaction.commit().await.map_err(DatabaseError::from)?;
+    Ok(place)
+}
+
+/// Notes that mirrored rows have been compared, as they were seen up to there.
 pub(crate) async fn note_compared(
     transaction: &Transaction<'_>,
     keyspace: &str,
     place: &Place,
-) -> Result<(), DatabaseError> {
-    Ok(set_place(transaction, keyspace, &Place { compares: false, ..place.clone() }).await?)
+    looked: Look,
+) -> Result<Place, DatabaseError> {
+    let place = Place { compares: false, looked, ..place.clone() };
+    set_place(transaction, keyspace, &place).await?;
+    Ok(place)
 }
 
 /// The name of a key, or its pattern if the name is secret.

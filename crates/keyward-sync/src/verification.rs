@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use keyward_resp::Frame;
 use keyward_schema::{Key, Matcher, Schema, Sink, SinkKind, changefeed_key};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
@@ -17,8 +18,9 @@ use crate::entry::EntryId;
 use crate::following::FollowError;
 use crate::inspection::lacks_of_own;
 use crate::row::{Origin, Row};
+use crate::sight::{self, Extent};
 use crate::source::Source;
-use crate::{ddl, sight, statement, store};
+use crate::{ddl, statement, store};
 
 /// The most rows that a table alone has which are looked at.
 const SURPLUS_MAX: u64 = 10_000;
@@ -118,13 +120,25 @@ impl SeenRows<'_, '_> {
         source: &mut Source,
         names: BTreeSet<Vec<u8>>,
     ) -> Result<u64, FollowError> {
+        let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+        let mut rest = &names[..];
+        while !rest.is_empty() {
+            let asked = rest.iter().map(|name| (self.key, *name));
+            let looked = sight::look(source, asked, Extent::COMPARED)?;
+            let (page, others) = rest.split_at(looked.len());
+            self.compare_page(page, &looked).await?;
+            rest = others;
+        }
+        Ok(names.len() as u64)
+    }
+
+    /// Compares rows that were looked at.
+    async fn compare_page(&mut self, names: &[&[u8]], looked: &[Frame]) -> Result<(), FollowError> {
         let origin = Origin { id: EntryId::default(), item: None, again: None };
-        let asked: Vec<(&[u8], Origin)> = names.iter().map(|name| (&**name, origin)).collect();
-        let looked = sight::look(source, (self.key, self.sink), &asked)?;
         let (mut rows, mut owners): (Vec<Row>, Vec<String>) = (Vec::new(), Vec::new());
-        for (name, looked) in names.iter().zip(looked) {
+        for (name, reply) in names.iter().zip(looked) {
             let shown = name.escape_ascii().to_string();
-            match looked {
+            match sight::row_of((self.key, self.sink), (name, origin), reply)? {
                 None => {}
                 Some(Ok(own)) => {
                     owners.extend(own.iter().map(|_| shown.clone()));
@@ -136,8 +150,7 @@ impl SeenRows<'_, '_> {
                 }
             }
         }
-        self.ask(&rows, &owners).await?;
-        Ok(names.len() as u64)
+        Ok(self.ask(&rows, &owners).await?)
     }
 
     /// Has the database compare rows.

@@ -21,9 +21,10 @@ use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_commands::{Command, CommandId, WireError};
+use keyward_lua::LogLevel;
 use keyward_resp::{ArgBuf, Args};
 use keyward_rules::FeedMarks;
-use keyward_schema::{Key, Schema, SinkKind};
+use keyward_schema::{Key, Schema, SinkKind, changefeed_key};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::table::Table;
@@ -170,8 +171,53 @@ pub(crate) fn begin_histories(keys: &mut Keyspace, shared: &mut Shared, host: &m
                 }
             }
         }
+        for (feed, marks) in deserted(keys, db, book.schema()) {
+            let at = (db, &*feed, marks);
+            match begin(keys, shared, &mut session, host, at) {
+                Ok(()) => tell_deserted(keys, host, db, &feed),
+                Err(error) => {
+                    let subject = "the end of the last history of a changefeed";
+                    failures::note(keys, shared, host, db, subject, &error.text());
+                }
+            }
+        }
     }
     start.end(keys);
+}
+
+/// Changefeeds that a schema without sinks has found, and what goes by them from then on: nothing.
+/// They are streams that no pattern is for, and whoever stores them has to see that sinks were away.
+/// Those that say so already are left out.
+fn deserted(keys: &mut Keyspace, db: usize, schema: &Schema) -> Vec<(Vec<u8>, FeedMarks)> {
+    if schema.keys.iter().any(|key| key.is_changefeed) {
+        return Vec::new();
+    }
+    let found = schema.keyspaces().enumerate().filter_map(|(at, keyspace)| {
+        let feed = changefeed_key(&keyspace.name).into_bytes();
+        let row = keys.find(keys.key_in(db, &feed))?;
+        let groups = stream_of(row.value())?.groups();
+        let last = groups.filter_map(|(name, _)| Some((number_of(name)?, name))).max()?.1;
+        let mark = schema.sink_mark(at);
+        let ending = format!("-{mark:016x}-{mark:016x}");
+        let marks = FeedMarks { declared: mark, active: mark };
+        (!last.ends_with(ending.as_bytes())).then_some((feed, marks))
+    });
+    found.collect()
+}
+
+/// Says what waits in a changefeed that nobody adds to any longer.
+fn tell_deserted(keys: &mut Keyspace, host: &mut dyn Host, db: usize, feed: &[u8]) {
+    let row = keys.find(keys.key_in(db, feed));
+    let stream = row.as_ref().and_then(|row| stream_of(row.value()));
+    let waiting = stream.map_or(0, |stream| stream.facts().length);
+    if waiting > 0 {
+        let feed = String::from_utf8_lossy(feed);
+        let line = format!(
+            "db{db}: no key has a sink any longer, and {feed} has {waiting} entries that are not \
+             stored yet: keyward sync stores them with the schema before"
+        );
+        host.log(LogLevel::Warning, line.as_bytes());
+    }
 }
 
 /// Whether there are rows that a table is to have.
@@ -277,16 +323,20 @@ fn stream_of(value: Value<'_>) -> Option<&Stream> {
 
 /// Refuses to empty a database while its changefeed has entries, or rows are there that would
 /// have to be in it.
-pub(super) fn guard_flush(ctx: &Ctx<'_>) -> Outcome {
+pub(super) fn guard_flush(ctx: &mut Ctx<'_>) -> Outcome {
     let databases = match ctx.command.id {
         CommandId::FlushAll => 0..ctx.keys.database_count(),
         CommandId::FlushDb => ctx.db..ctx.db + 1,
         _ => return Ok(()),
     };
     for db in databases {
-        let database = ctx.keys.database_at(db);
-        let Some(book) = database.book().filter(|book| book.has_sinks()) else { continue };
+        let Some(book) = ctx.keys.book_of(db).cloned() else { continue };
         let schema = book.schema();
+        if !book.has_sinks() {
+            guard_deserted(ctx.keys, db, schema)?;
+            continue;
+        }
+        let database = ctx.keys.database_at(db);
         for (index, table) in database.tables().iter().enumerate() {
             let pattern = index.checked_sub(1).and_then(|index| schema.id(index));
             let Some(key) = pattern.map(|id| schema.key(id)) else { continue };
@@ -298,14 +348,32 @@ pub(super) fn guard_flush(ctx: &Ctx<'_>) -> Outcome {
                 false => key.sink.is_some() && !table.is_empty(),
             };
             if holds {
-                let name = key.pattern.text();
-                let text = format!(
-                    "SCHEMA {name}: its rows are in a table of PostgreSQL, or on their way there, \
-                     and are not flushed; delete them by DEL"
-                );
-                return Err(WireError::line(&[text.as_bytes()]));
+                return Err(unflushed(key.pattern.text()));
             }
         }
     }
     Ok(())
+}
+
+/// The same where no key has a sink any longer.
+fn guard_deserted(keys: &mut Keyspace, db: usize, schema: &Schema) -> Outcome {
+    for keyspace in schema.keyspaces() {
+        let feed = changefeed_key(&keyspace.name);
+        let row = keys.find(keys.key_in(db, feed.as_bytes()));
+        let stream = row.as_ref().and_then(|row| stream_of(row.value()));
+        let has_histories =
+            |stream: &&Stream| stream.groups().any(|(name, _)| number_of(name).is_some());
+        if stream.filter(has_histories).is_some_and(|stream| stream.facts().length > 0) {
+            return Err(unflushed(&feed));
+        }
+    }
+    Ok(())
+}
+
+fn unflushed(name: &str) -> WireError {
+    let text = format!(
+        "SCHEMA {name}: its rows are in a table of PostgreSQL, or on their way there, and are not \
+         flushed; delete them by DEL"
+    );
+    WireError::line(&[text.as_bytes()])
 }

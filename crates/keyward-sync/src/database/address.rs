@@ -1,26 +1,67 @@
 //! Parameters of an address that Keyward reads itself.
 //!
 //! An address is a URI, `postgres://user@host/name?parameter=value`, or words, `host=… user=…`,
-//! as libpq has both.
+//! as libpq has both. Invariant: nothing of an address is shown, since any of it may be a part of a
+//! password that was not written as it should; only words that libpq has for settings are.
 
 /// Takes a parameter out of an address: what is left, and its value, if it has one. What cannot
 /// be read is left as it is.
 pub(super) fn take(address: &str, name: &str) -> (String, Option<String>) {
-    let is_uri = ["postgres://", "postgresql://"].iter().any(|it| address.starts_with(it));
-    let taken = if is_uri { take_of_uri(address, name) } else { take_of_words(address, name) };
+    let taken = match beyond_scheme(address) {
+        Some(start) => take_of_uri(address, start, name),
+        None => take_of_words(address, name),
+    };
     match taken {
         Some((rest, value)) => (rest, Some(value)),
         None => (address.to_owned(), None),
     }
 }
 
+/// A setting of libpq that an address has and that is not known here, in libpq's word for it.
+pub(super) fn unknown_setting(address: &str) -> Option<&'static str> {
+    let names = settings(address);
+    UNKNOWN.into_iter().find(|unknown| names.iter().any(|name| name == unknown))
+}
+
+/// Settings of libpq that are not known here.
+const UNKNOWN: [&str; 29] = [
+    "client_encoding",
+    "fallback_application_name",
+    "gssdelegation",
+    "gssencmode",
+    "gsslib",
+    "keepalives_count",
+    "krbsrvname",
+    "max_protocol_version",
+    "min_protocol_version",
+    "oauth_client_id",
+    "oauth_client_secret",
+    "oauth_issuer",
+    "oauth_scope",
+    "replication",
+    "require_auth",
+    "requirepeer",
+    "requiressl",
+    "scram_client_key",
+    "scram_server_key",
+    "servicefile",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
+    "sslcert",
+    "sslcertmode",
+    "sslcompression",
+    "sslcrl",
+    "sslkey",
+    "sslpassword",
+    "sslsni",
+];
+
 /// The names of the parameters of an address, as far as it can be read.
-pub(super) fn settings(address: &str) -> Vec<String> {
-    let is_uri = ["postgres://", "postgresql://"].iter().any(|it| address.starts_with(it));
-    if is_uri {
-        let parameters = address.split_once('?').map_or("", |(_, parameters)| parameters);
+fn settings(address: &str) -> Vec<String> {
+    if let Some(start) = beyond_scheme(address) {
+        let parameters = parameters_of(address, start).map_or("", |(_, parameters)| parameters);
         let names = parameters.split('&').map(|part| part.split('=').next().unwrap_or_default());
-        return names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        return names.map(str::to_owned).collect();
     }
     let (mut at, mut names) = (0, Vec::new());
     loop {
@@ -33,8 +74,22 @@ pub(super) fn settings(address: &str) -> Vec<String> {
     }
 }
 
-fn take_of_uri(address: &str, name: &str) -> Option<(String, String)> {
-    let (head, parameters) = address.split_once('?')?;
+/// Where a URI goes on behind its scheme; nothing where an address is none.
+fn beyond_scheme(address: &str) -> Option<usize> {
+    let mut schemes = ["postgres://", "postgresql://"].iter();
+    schemes.find(|scheme| address.starts_with(**scheme)).map(|scheme| scheme.len())
+}
+
+/// What of a URI stands before its parameters, and these. A question mark before the first `@` is of
+/// the user or the password.
+fn parameters_of(address: &str, start: usize) -> Option<(&str, &str)> {
+    let host = start + address[start..].find('@').map_or(0, |at| at + 1);
+    let sign = host + address[host..].find('?')?;
+    Some((&address[..sign], &address[sign + 1..]))
+}
+
+fn take_of_uri(address: &str, start: usize, name: &str) -> Option<(String, String)> {
+    let (head, parameters) = parameters_of(address, start)?;
     let mut value = None;
     let is_other = |part: &&str| match part.split_once('=') {
         Some((own, text)) if own == name => {
@@ -123,5 +178,28 @@ mod tests {
         check("host=h service='x", "host=h service='x", None);
         check("host", "host", None);
         check("", "", None);
+    }
+    #[test]
+    fn a_question_mark_of_a_password_begins_no_parameters() {
+        let address = "postgres://u:a?service=x@h/d?service=y";
+        let (rest, value) = take(address, "service");
+        assert_eq!((&*rest, value.as_deref()), ("postgres://u:a?service=x@h/d?", Some("y")));
+    }
+
+    #[test]
+    fn only_words_of_libpq_are_told_of_an_address() {
+        assert_eq!(unknown_setting("postgres://u@h/d?sslkey=x"), Some("sslkey"));
+        assert_eq!(unknown_setting("host=h sslkey = x"), Some("sslkey"));
+        for address in [
+            "postgres://u:pass?word@h/d",
+            "postgres://u:pass?word=1&more",
+            "postgres://h/d?passwrd=secret",
+            "host=h password=pass word=1",
+            "host=h password=pass word user=u",
+            "host=h password='pass word",
+        ] {
+            assert_eq!(unknown_setting(address), None, "{address}");
+        }
+        assert!(UNKNOWN.is_sorted());
     }
 }

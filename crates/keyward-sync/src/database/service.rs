@@ -128,7 +128,7 @@ impl Service {
 }
 
 /// Sets what is said of one connection and not of another.
-fn merge(config: &mut Config, own: &Config) {
+pub(super) fn merge(config: &mut Config, own: &Config) {
     if config.get_hosts().is_empty() {
         for host in own.get_hosts() {
             match host {

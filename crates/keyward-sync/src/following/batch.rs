@@ -1,14 +1,15 @@
 //! What entries do to tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use keyward_resp::Frame;
 use keyward_schema::{DataType, KeyId, Matcher, Schema, SinkKind};
 
 use crate::entry::{Entry, EntryId};
 use crate::following::FollowError;
 use crate::history::Place;
 use crate::row::{Held, MASK, Origin, has_secrets, key_of, masked, rows_of};
-use crate::sight;
+use crate::sight::{self, Extent};
 use crate::source::Source;
 use crate::store::dead_letters::as_json;
 use crate::store::{Batch, Change, Orphan, What};
@@ -39,55 +40,105 @@ impl Known<'_> {
     }
 }
 
-/// Adds what entries do, and mirrored rows that have changes ahead of them, as they are now.
+/// About so many bytes of mirrored rows are stored with the entries of a batch, or those of one unit
+/// that are larger.
+const LOOKED_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Adds what entries do, whole units of them; how many. They are fewer than all where mirrored rows
+/// are large.
 pub(crate) fn fill(
     batch: &mut Batch,
     known: &Known<'_>,
     source: &mut Source,
     entries: &[Entry],
-    ahead: &[Entry],
-) -> Result<(), FollowError> {
-    let mut mirrored: BTreeMap<KeyId, BTreeMap<&[u8], EntryId>> = BTreeMap::new();
-    for entry in entries {
-        let Some(id) = known.key_of(entry) else {
-            batch.orphans.extend(orphans(known, entry));
-            continue;
-        };
-        let data = known.schema.key(id).data;
-        match entry.kind {
-            SinkKind::Mirror => {
-                mirrored.entry(id).or_default().insert(&entry.key, entry.id);
-            }
-            SinkKind::Archive => {
-                let held = match (data, &entry.pairs[..]) {
-                    (DataType::Hash, pairs) => Held::Fields(pairs),
-                    (_, [(_, value)]) => Held::Text(value),
-                    _ => Held::Nothing,
-                };
-                push(batch, known, (id, &entry.key), &held, known.origin(entry.id, None));
-            }
-            SinkKind::Append if data == DataType::Stream => {
-                let (held, origin) = (Held::Fields(&entry.pairs), known.origin(entry.id, Some(0)));
-                push(batch, known, (id, &entry.key), &held, origin);
-            }
-            SinkKind::Append | SinkKind::Drain => {
-                for (number, (_, item)) in entry.pairs.iter().enumerate() {
-                    let origin = known.origin(entry.id, Some(number));
-                    push(batch, known, (id, &entry.key), &Held::Text(item), origin);
-                }
-            }
+) -> Result<usize, FollowError> {
+    let mut names: Vec<(KeyId, &[u8])> = Vec::new();
+    let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
+    // How many entries there are up to the end of each unit, and how many rows they are about.
+    let mut ends: Vec<(usize, usize)> = Vec::new();
+    for unit in entries.chunk_by(|one, next| one.id.ms == next.id.ms) {
+        for entry in unit.iter().filter(|entry| entry.kind == SinkKind::Mirror) {
+            let key = known.key_of(entry);
+            names.extend(key.filter(|_| seen.insert(&entry.key)).map(|id| (id, &*entry.key)));
+        }
+        let before = ends.last().map_or(0, |(entries, _)| *entries);
+        ends.push((before + unit.len(), names.len()));
+    }
+    let least = ends.first().map_or(0, |(_, rows)| *rows);
+    let extent = Extent { least, bytes: LOOKED_BYTES_MAX };
+    let looked = look_at(known, source, &names, extent)?;
+    let taken = ends.iter().rev().find(|(_, rows)| *rows <= looked.len());
+    let (taken, rows) = taken.copied().unwrap_or_default();
+    let mut last: BTreeMap<&[u8], EntryId> = BTreeMap::new();
+    for entry in &entries[..taken] {
+        match (known.key_of(entry), entry.kind) {
+            (None, _) => batch.orphans.extend(orphans(known, entry)),
+            (Some(_), SinkKind::Mirror) => drop(last.insert(&entry.key, entry.id)),
+            (Some(id), _) => push_entry(batch, known, id, entry),
         }
     }
-    for entry in ahead.iter().filter(|entry| entry.kind == SinkKind::Mirror) {
-        if let Some(id) = known.key_of(entry) {
-            mirrored.entry(id).or_default().insert(&entry.key, entry.id);
-        }
-    }
-    for (id, names) in mirrored {
-        look_at(batch, known, source, id, &names)?;
+    for ((id, name), reply) in names.iter().zip(&looked).take(rows) {
+        push_looked(batch, known, (*id, name), last[name], reply)?;
     }
     batch.changes.sort_by_key(|change| change.id);
-    Ok(())
+    Ok(taken)
+}
+
+/// Adds mirrored rows that have changes ahead of a batch, as they are now, until they are so many
+/// bytes; of how many of the entries, from the first on.
+pub(crate) fn fill_ahead(
+    batch: &mut Batch,
+    known: &Known<'_>,
+    source: &mut Source,
+    ahead: &[Entry],
+    bytes: usize,
+) -> Result<usize, FollowError> {
+    let mut last: BTreeMap<&[u8], EntryId> = BTreeMap::new();
+    let (mut names, mut places): (Vec<(KeyId, &[u8])>, Vec<usize>) = (Vec::new(), Vec::new());
+    for (at, entry) in ahead.iter().enumerate() {
+        let key = known.key_of(entry).filter(|_| entry.kind == SinkKind::Mirror);
+        let Some(id) = key else { continue };
+        if last.insert(&entry.key, entry.id).is_none() {
+            names.push((id, &entry.key));
+            places.push(at);
+        }
+    }
+    let looked = look_at(known, source, &names, Extent { least: 1, bytes })?;
+    let is_again: BTreeSet<(usize, &[u8])> =
+        names[..looked.len()].iter().map(|(id, name)| (id.index(), *name)).collect();
+    // What the batch has of them is older.
+    batch.changes.retain(|change| !is_again.contains(&(change.key, &change.name[..])));
+    for ((id, name), reply) in names.iter().zip(&looked) {
+        push_looked(batch, known, (*id, name), last[name], reply)?;
+    }
+    batch.changes.sort_by_key(|change| change.id);
+    Ok(places.get(looked.len()).copied().unwrap_or(ahead.len()))
+}
+
+/// Adds what an entry of a row that ended or of items does.
+fn push_entry(batch: &mut Batch, known: &Known<'_>, id: KeyId, entry: &Entry) {
+    let data = known.schema.key(id).data;
+    match entry.kind {
+        SinkKind::Mirror => {}
+        SinkKind::Archive => {
+            let held = match (data, &entry.pairs[..]) {
+                (DataType::Hash, pairs) => Held::Fields(pairs),
+                (_, [(_, value)]) => Held::Text(value),
+                _ => Held::Nothing,
+            };
+            push(batch, known, (id, &entry.key), &held, known.origin(entry.id, None));
+        }
+        SinkKind::Append if data == DataType::Stream => {
+            let (held, origin) = (Held::Fields(&entry.pairs), known.origin(entry.id, Some(0)));
+            push(batch, known, (id, &entry.key), &held, origin);
+        }
+        SinkKind::Append | SinkKind::Drain => {
+            for (number, (_, item)) in entry.pairs.iter().enumerate() {
+                let origin = known.origin(entry.id, Some(number));
+                push(batch, known, (id, &entry.key), &Held::Text(item), origin);
+            }
+        }
+    }
 }
 
 /// What an entry has of a sink that the schema has no longer. Of a mirror nothing: its rows are
@@ -144,32 +195,39 @@ fn push(
     batch.changes.push(change);
 }
 
-/// Looks at mirrored rows as they are now, each once.
+/// Looks at mirrored rows as they are now.
 fn look_at(
-    batch: &mut Batch,
     known: &Known<'_>,
     source: &mut Source,
-    id: KeyId,
-    names: &BTreeMap<&[u8], EntryId>,
+    names: &[(KeyId, &[u8])],
+    extent: Extent,
+) -> Result<Vec<Frame>, FollowError> {
+    let asked = names.iter().map(|(id, name)| (known.schema.key(*id), *name));
+    Ok(sight::look(source, asked, extent)?)
+}
+
+/// Adds a mirrored row that was looked at for an entry.
+fn push_looked(
+    batch: &mut Batch,
+    known: &Known<'_>,
+    (id, name): (KeyId, &[u8]),
+    entry: EntryId,
+    reply: &Frame,
 ) -> Result<(), FollowError> {
     let key = known.schema.key(id);
     let Some(sink) = &key.sink else { return Ok(()) };
-    let asked: Vec<(&[u8], Origin)> =
-        names.iter().map(|(name, entry)| (*name, known.origin(*entry, None))).collect();
-    let looked = sight::look(source, (key, sink), &asked)?;
-    for ((name, origin), looked) in asked.into_iter().zip(looked) {
-        let what = match looked {
-            Some(rows) => rows.map(What::Store),
-            None => match key_of(key, sink, name, origin) {
-                Ok(row) => Ok(What::Remove(row)),
-                // What no row of the table can be named by is not there.
-                Err(_) => continue,
-            },
-        };
-        let what =
-            what.unwrap_or_else(|unfit| What::Unfit(format!("{} {}", unfit.column, unfit.problem)));
-        let name = name.to_vec();
-        batch.changes.push(Change { id: origin.id, key: id.index(), name, what, item: None });
-    }
+    let origin = known.origin(entry, None);
+    let what = match sight::row_of((key, sink), (name, origin), reply)? {
+        Some(rows) => rows.map(What::Store),
+        None => match key_of(key, sink, name, origin) {
+            Ok(row) => Ok(What::Remove(row)),
+            // What no row of the table can be named by is not there.
+            Err(_) => return Ok(()),
+        },
+    };
+    let what =
+        what.unwrap_or_else(|unfit| What::Unfit(format!("{} {}", unfit.column, unfit.problem)));
+    let name = name.to_vec();
+    batch.changes.push(Change { id: entry, key: id.index(), name, what, item: None });
     Ok(())
 }

@@ -4,15 +4,13 @@ use keyward_resp::Frame;
 
 use crate::entry::{Entry, EntryId, parse_all};
 use crate::following::FollowError;
-use crate::history::History;
+use crate::history::{History, Look};
+use crate::pace::Pace;
+use crate::sight;
 use crate::source::{Source, SourceError};
 
-/// The fewest and the most entries that are read at once.
-const ENTRIES_AT_ONCE: [usize; 2] = [1, 5_000];
-/// How many are read first, when nothing is known of their size.
-const ENTRIES_AT_FIRST: usize = 16;
-/// About so many bytes of entries are read at once.
-const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
+/// The most entries that are read at once.
+const ENTRIES_AT_ONCE: usize = 5_000;
 /// About so many bytes of entries are stored in one transaction, or one unit that is larger.
 const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long the server is asked to wait for a change, in milliseconds.
@@ -22,13 +20,13 @@ const WAIT_MS: &[u8] = b"1000";
 pub(super) struct Reading {
     source: Source,
     feed: Vec<u8>,
-    /// How many entries are asked for: as many as their size lets.
-    count: usize,
+    /// How many entries are asked for.
+    pace: Pace,
 }
 
 impl Reading {
     pub(super) fn new(source: Source, feed: Vec<u8>) -> Reading {
-        Reading { source, feed, count: ENTRIES_AT_FIRST }
+        Reading { source, feed, pace: Pace::up_to(ENTRIES_AT_ONCE) }
     }
 
     pub(super) fn source(&mut self) -> &mut Source {
@@ -66,6 +64,11 @@ impl Reading {
         Ok(added.saturating_sub(length))
     }
 
+    /// Up to where rows that were looked at before this say what the server has told.
+    pub(super) fn looked(&mut self) -> Result<Look, FollowError> {
+        Ok(sight::looked(&mut self.source, &self.feed)?)
+    }
+
     /// The entries behind a place, up to one, whole units of them: those of one time stay
     /// together.
     pub(super) fn read(
@@ -77,7 +80,7 @@ impl Reading {
         let mut entries: Vec<Entry> = Vec::new();
         loop {
             let last = entries.last().map_or(from, |entry| entry.id);
-            let (start, count) = (format!("({last}"), self.count);
+            let (start, count) = (format!("({last}"), self.pace.count);
             let many = count.to_string();
             let request: [&[u8]; 6] = [
                 b"XRANGE",
@@ -90,7 +93,7 @@ impl Reading {
             let reply = self.source.ask("XRANGE", &request)?;
             let page = parse_all(&reply).ok_or(SourceError::Protocol)?;
             let is_last = page.len() < count;
-            self.adapt(&page);
+            self.pace.adapt(page.len(), page.iter().map(Entry::bytes).sum());
             entries.extend(page);
             if let Some(enough) = enough_of(&entries) {
                 entries.truncate(enough);
@@ -105,19 +108,6 @@ impl Reading {
                 entries.truncate(whole + 1);
                 return Ok(entries);
             }
-        }
-    }
-
-    /// Asks for more or fewer entries next time, by how large these are.
-    fn adapt(&mut self, page: &[Entry]) {
-        let bytes: usize = page.iter().map(Entry::bytes).sum();
-        let [fewest, most] = ENTRIES_AT_ONCE;
-        if bytes > BYTES_AT_ONCE {
-            // As many as are as large together.
-            let fit = page.len() * BYTES_AT_ONCE / bytes;
-            self.count = fit.min(self.count / 2).max(fewest);
-        } else if page.len() == self.count && bytes < BYTES_AT_ONCE / 2 {
-            self.count = (self.count * 2).min(most);
         }
     }
 
@@ -198,48 +188,6 @@ fn enough_of(entries: &[Entry]) -> Option<usize> {
 mod tests {
     use super::*;
     use keyward_schema::SinkKind;
-    use std::io::{self, Read, Write};
-
-    /// A server that nobody asks.
-    struct Silence;
-
-    impl Read for Silence {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Ok(0)
-        }
-    }
-
-    impl Write for Silence {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn large_entries_are_read_a_few_at_a_time() {
-        let mut reading = Reading::new(Source::new(Box::new(Silence)), Vec::new());
-        let page = |count: usize, bytes: usize| {
-            let (id, kind) = (EntryId::default(), SinkKind::Append);
-            let entry = Entry { id, kind, key: vec![0; bytes], pairs: Vec::new() };
-            vec![entry; count]
-        };
-        for _ in 0..10 {
-            reading.adapt(&page(reading.count, 100));
-        }
-        assert_eq!(reading.count, 5_000);
-        for _ in 0..10 {
-            reading.adapt(&page(reading.count, 50_000));
-        }
-        assert_eq!(reading.count, 83);
-        reading.adapt(&page(3, 100));
-        assert_eq!(reading.count, 83, "a short page says nothing");
-        reading.adapt(&page(83, 5_000_000));
-        assert_eq!(reading.count, 1);
-    }
 
     #[test]
     fn a_batch_has_so_many_bytes_or_one_unit() {

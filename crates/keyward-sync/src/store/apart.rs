@@ -1,6 +1,6 @@
 //! The rows of a batch of which the database refuses something, in ever smaller parts.
 //!
-//! Owns which row it is, and what becomes of it. Changes of a table are stored together, and halved
+//! Owns which row it is, and what becomes of it. Changes of a table are stored together, and parted
 //! where that is refused, so that one of thousands costs a few statements. What another row is in
 //! the way of, or what refers to one that is not there, is tried again behind all others, as long as
 //! that helps: rows come in any order, and a value that is unique may go from one to another.
@@ -14,8 +14,13 @@ use tokio_postgres::Transaction;
 
 use crate::ddl;
 use crate::row::{Row, is_discreet, masked};
+use crate::store::dead_letters::Letter;
 use crate::store::failure::{Failure, Reason};
 use crate::store::{Batch, Change, StoreError, Stored, What, dead_letters, rows, sink_of};
+
+/// In how many parts changes are tried that are refused together: more cost more where one of many is
+/// refused, and less where all are.
+pub(super) const PARTS: usize = 8;
 
 /// Stores a batch of which something is refused, or something can be no row.
 pub(crate) async fn store(
@@ -23,13 +28,15 @@ pub(crate) async fn store(
     schema: &Schema,
     batch: &Batch,
 ) -> Result<Stored, Failure> {
-    let mut apart = Apart { transaction, schema, stored: Stored::default() };
+    let (stored, letters) = (Stored::default(), Vec::new());
+    let mut apart = Apart { transaction, schema, stored, letters };
     let (drained, others): (Vec<&Change>, Vec<&Change>) =
         batch.changes.iter().partition(|change| apart.is_drained(change));
     transaction.batch_execute(rows::DEFER).await?;
     apart.settle(others.clone()).await?;
     apart.judge(&others).await?;
     apart.pass(drained, false).await?;
+    dead_letters::bury(transaction, &schema.keyspace.name, &apart.letters).await?;
     Ok(apart.stored)
 }
 
@@ -37,6 +44,8 @@ struct Apart<'a, 'c> {
     transaction: &'a Transaction<'c>,
     schema: &'a Schema,
     stored: Stored,
+    /// What goes to the dead letters in the end.
+    letters: Vec<Letter>,
 }
 
 impl Apart<'_, '_> {
@@ -69,7 +78,7 @@ impl Apart<'_, '_> {
             let mut again = self.pass(changes, !is_first).await?;
             is_first = false;
             if again.len() == before {
-                again = self.bury_duplicates(again).await?;
+                again = self.bury_duplicates(again);
             }
             if let Some((change, reason)) = again.first().filter(|_| again.len() == before) {
                 return Err(self.conflict(change, reason).into());
@@ -81,21 +90,21 @@ impl Apart<'_, '_> {
 
     /// Puts items of an `append` to the dead letters whose key the table has already: nobody takes
     /// such a row out of it. Others are returned.
-    async fn bury_duplicates<'b>(
+    fn bury_duplicates<'b>(
         &mut self,
         refused: Vec<(&'b Change, Reason)>,
-    ) -> Result<Vec<(&'b Change, Reason)>, Failure> {
+    ) -> Vec<(&'b Change, Reason)> {
         let mut others = Vec::new();
         for (change, reason) in refused {
             let is_append = sink_of(self.schema, change.key).1.kind == SinkKind::Append;
             match &change.item {
                 Some((number, item)) if is_append && reason.is_duplicate => {
-                    self.bury(change, (*number, item), &reason).await?;
+                    self.bury(change, (*number, item), &reason);
                 }
                 _ => others.push((change, reason)),
             }
         }
-        Ok(others)
+        others
     }
 
     /// Tries all of them. Those are returned that another row hinders.
@@ -125,10 +134,7 @@ impl Apart<'_, '_> {
             let Some(reason) = self.try_part(part).await? else { continue };
             match part {
                 [change] => again.extend(self.part_with(change, reason).await?),
-                part => {
-                    let (first, second) = part.split_at(part.len() / 2);
-                    parts.extend([second, first]);
-                }
+                part => parts.extend(part.chunks(part.len().div_ceil(PARTS)).rev()),
             }
         }
         Ok(())
@@ -190,28 +196,21 @@ impl Apart<'_, '_> {
             let (table, entry) = (sink.table.clone(), change.id);
             return Err(StoreError::Refused { table, key: shown, entry, reason }.into());
         };
-        self.bury(change, (*number, item), &reason).await?;
+        self.bury(change, (*number, item), &reason);
         Ok(None)
     }
 
     /// Puts an item, or an ended row, to the dead letters.
-    async fn bury(
-        &mut self,
-        change: &Change,
-        (number, item): (usize, &[u8]),
-        reason: &Reason,
-    ) -> Result<(), Failure> {
+    fn bury(&mut self, change: &Change, (number, item): (usize, &[u8]), reason: &Reason) {
         let (key, sink) = sink_of(self.schema, change.key);
-        let letter = dead_letters::Letter {
+        self.letters.push(Letter {
             entry: format!("{}-{number}", change.id),
-            table: &sink.table,
-            key: &change.name,
-            item: &masked(key, Some(sink), item),
-            reason: &self.said(change, reason),
-        };
-        dead_letters::bury(self.transaction, &self.schema.keyspace.name, &letter).await?;
+            table: sink.table.to_string(),
+            key: change.name.clone(),
+            item: masked(key, Some(sink), item),
+            reason: self.said(change, reason),
+        });
         self.stored.count(change.key, 0, 1);
-        Ok(())
     }
 
     /// Has the constraints judge what was done.

@@ -1,16 +1,16 @@
 //! Items that were refused, with the reason, until they are sent again.
 
+use std::collections::HashMap;
+
 use keyward_schema::{DataType, Matcher, Schema, Sink, SinkKind};
 use serde_json::{Map, Value};
+use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Transaction};
 
-use crate::database::DatabaseError;
 use crate::entry::EntryId;
-use crate::row::{Held, Origin, Row, rows_of};
-use crate::statement;
+use crate::row::{Held, Origin, rows_of};
 use crate::store::failure::Failure;
-use crate::store::{Orphan, StoreError, What, rows};
+use crate::store::{Orphan, What};
 
 /// What the number of a letter ends with that may be an item of a list, or the one field `item` of
 /// an entry of a stream: its key is not known.
@@ -18,175 +18,99 @@ const BARE: &str = "item";
 
 /// The table of a letter whose item was to be appended to one, and whose key has no such sink any
 /// longer. Its list may have it still.
-const APPENDED: &str = "(append)";
+pub(super) const APPENDED: &str = "(append)";
+
+/// About so many bytes of letters are put away by one statement.
+const STATEMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// An item that was refused.
-pub(super) struct Letter<'a> {
+pub(super) struct Letter {
     /// The number of the item.
     pub(super) entry: String,
-    pub(super) table: &'a str,
-    pub(super) key: &'a [u8],
-    pub(super) item: &'a [u8],
-    pub(super) reason: &'a str,
+    pub(super) table: String,
+    pub(super) key: Vec<u8>,
+    pub(super) item: Vec<u8>,
+    pub(super) reason: String,
 }
 
-/// Puts an item to the dead letters.
+impl Letter {
+    /// One of what no sink takes.
+    pub(super) fn of_orphan(orphan: &Orphan) -> Letter {
+        let bare = if orphan.is_bare { format!("-{BARE}") } else { String::new() };
+        let kind = orphan.kind.name();
+        Letter {
+            entry: format!("{}-{}{bare}", orphan.id, orphan.number),
+            table: if orphan.kind == SinkKind::Append { APPENDED } else { "" }.to_owned(),
+            key: orphan.name.clone(),
+            item: orphan.item.clone(),
+            reason: format!("no key of the schema has a sink that takes it: {kind}"),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.key.len() + self.item.len() + self.reason.len()
+    }
+}
+
+/// Puts items to the dead letters.
 pub(super) async fn bury(
     transaction: &Transaction<'_>,
     keyspace: &str,
-    letter: &Letter<'_>,
+    letters: &[Letter],
 ) -> Result<(), Failure> {
     // An id may be given once more after a server lost its last changes.
     let insert = "INSERT INTO keyward_dead_letters \
                   (keyspace, entry, table_name, key, item, reason) \
-                  SELECT $1, CASE WHEN EXISTS (SELECT 1 FROM keyward_dead_letters \
-                                               WHERE keyspace = $1 AND entry = $2) \
-                             THEN $2 || '-' || gen_random_uuid() ELSE $2 END, $3, $4, $5, $6";
-    let Letter { entry, table, key, item, reason } = letter;
-    let values: [&(dyn ToSql + Sync); 6] = [&keyspace, entry, table, key, item, reason];
-    let buried = transaction.execute(insert, &values).await;
-    buried.map(drop).map_err(|error| Failure::at("keyward_dead_letters", error))
+                  SELECT $1, CASE WHEN EXISTS (SELECT 1 FROM keyward_dead_letters AS l \
+                                               WHERE l.keyspace = $1 AND l.entry = n.entry) \
+                             THEN n.entry || '-' || gen_random_uuid() ELSE n.entry END, \
+                         n.table_name, n.key, n.item, n.reason \
+                  FROM unnest($2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::text[]) \
+                       AS n(entry, table_name, key, item, reason)";
+    let mut rest = letters;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let is_too_much = |letter: &Letter| {
+            bytes += letter.bytes();
+            bytes > STATEMENT_BYTES_MAX
+        };
+        let most = rest.iter().position(is_too_much).unwrap_or(rest.len()).max(1);
+        let (some, others) = rest.split_at(most);
+        let texts = |text: fn(&Letter) -> &str| some.iter().map(text).collect::<Vec<&str>>();
+        let bytes = |bytes: fn(&Letter) -> &[u8]| some.iter().map(bytes).collect::<Vec<&[u8]>>();
+        let (entries, tables) = (texts(|it| &it.entry), texts(|it| &it.table));
+        let (keys, items) = (bytes(|it| &it.key), bytes(|it| &it.item));
+        let reasons = texts(|it| &it.reason);
+        let values: [&(dyn ToSql + Sync); 6] =
+            [&keyspace, &entries, &tables, &keys, &items, &reasons];
+        let buried = transaction.execute(insert, &values).await;
+        buried.map_err(|error| Failure::at("keyward_dead_letters", error))?;
+        rest = others;
+    }
+    Ok(())
 }
 
-/// Puts what no sink takes to the dead letters.
-pub(super) async fn bury_orphan(
+/// Letters of a table, by key and item, and how many of each: nobody sends them again before the
+/// transaction ends.
+pub(crate) async fn letters_of(
     transaction: &Transaction<'_>,
     keyspace: &str,
-    orphan: &Orphan,
-) -> Result<(), Failure> {
-    let reason = format!("no key of the schema has a sink that takes it: {}", orphan.kind.name());
-    let bare = if orphan.is_bare { format!("-{BARE}") } else { String::new() };
-    let letter = Letter {
-        entry: format!("{}-{}{bare}", orphan.id, orphan.number),
-        table: if orphan.kind == SinkKind::Append { APPENDED } else { "" },
-        key: &orphan.name,
-        item: &orphan.item,
-        reason: &reason,
-    };
-    bury(transaction, keyspace, &letter).await
-}
-
-/// What came of sending dead letters again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Resent {
-    /// Letters that are rows now.
-    pub stored: usize,
-    /// Letters that were refused once more.
-    pub refused: usize,
-}
-
-/// Sends dead letters again, each in a transaction of its own: what is stored is no letter any
-/// longer, what is refused has the new reason.
-///
-/// # Errors
-/// If the database cannot be used.
-pub async fn resend(client: &mut Client, schema: &Schema) -> Result<Resent, StoreError> {
-    let keyspace = &*schema.keyspace.name;
-    let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
-        .expect("a checked schema has patterns that a matcher can tell apart");
-    let mut resent = Resent::default();
-    let mut there = There::new();
-    let mut after = String::new();
-    loop {
-        let query = "SELECT entry FROM keyward_dead_letters WHERE keyspace = $1 AND entry > $2 \
-                     ORDER BY entry LIMIT 1000";
-        let page = client.query(query, &[&keyspace, &after]).await.map_err(DatabaseError::from)?;
-        let Some(last) = page.last() else { return Ok(resent) };
-        after = last.get(0);
-        for row in &page {
-            match resend_one(client, schema, (&matcher, &mut there), row.get(0)).await? {
-                Some(true) => resent.stored += 1,
-                Some(false) => resent.refused += 1,
-                None => {}
-            }
-        }
-    }
-}
-
-/// Sends one again; whether it was stored, or nothing if it is no longer there.
-async fn resend_one(
-    client: &mut Client,
-    schema: &Schema,
-    (matcher, there): (&Matcher, &mut There),
-    entry: &str,
-) -> Result<Option<bool>, StoreError> {
-    let keyspace = &*schema.keyspace.name;
-    let transaction = client.transaction().await.map_err(DatabaseError::from)?;
-    // Whoever sends the same meanwhile waits, and finds nothing.
-    let take = "DELETE FROM keyward_dead_letters WHERE keyspace = $1 AND entry = $2 \
-                RETURNING key, item, table_name";
-    let taken = transaction.query_opt(take, &[&keyspace, &entry]).await;
-    let Some(row) = taken.map_err(DatabaseError::from)? else { return Ok(None) };
-    let (name, item): (Vec<u8>, Vec<u8>) = (row.get(0), row.get(1));
-    let outcome = match what_of(schema, matcher, entry, &name, &item) {
-        Err(reason) => Err(reason),
-        Ok((key, what)) => {
-            let (key, sink) = super::sink_of(schema, key);
-            let was_appended = row.get::<_, &str>(2) == APPENDED;
-            let equal = there.get(&(name.clone(), item.clone())).copied().unwrap_or(0);
-            if was_appended && has_all(&transaction, sink, &what, equal + 1).await? {
-                // Its list had it when it was drained.
-                transaction.commit().await.map_err(DatabaseError::from)?;
-                there.insert((name, item), equal + 1);
-                return Ok(Some(true));
-            }
-            match rows::store_one(&transaction, sink, &what).await {
-                Ok(_) => {
-                    if was_appended {
-                        there.insert((name, item), equal + 1);
-                    }
-                    Ok(())
-                }
-                Err(Failure::Refused(reason)) => {
-                    Err(if crate::row::is_discreet(key) { reason.discreet } else { reason.plain })
-                }
-                Err(Failure::Store(error)) => return Err(error),
-            }
-        }
-    };
-    let Err(reason) = outcome else {
-        transaction.commit().await.map_err(DatabaseError::from)?;
-        return Ok(Some(true));
-    };
-    transaction.rollback().await.map_err(DatabaseError::from)?;
-    let update = "UPDATE keyward_dead_letters SET reason = $3, refused_at = now() \
-                  WHERE keyspace = $1 AND entry = $2";
-    client.execute(update, &[&keyspace, &entry, &reason]).await.map_err(DatabaseError::from)?;
-    Ok(Some(false))
-}
-
-/// Letters that a table was found to have, or has got, by key and item: how many equal ones.
-type There = std::collections::HashMap<(Vec<u8>, Vec<u8>), usize>;
-
-/// Whether a table has all rows of a letter so many times.
-async fn has_all(
-    transaction: &Transaction<'_>,
     sink: &Sink,
-    what: &What,
-    times: usize,
-) -> Result<bool, StoreError> {
-    let What::Store(rows) = what else { return Ok(false) };
-    let rows: Vec<&Row> = std::iter::repeat_n(rows, times).flatten().collect();
-    let arrays = rows::arrays_of(sink, &rows);
-    let arrays: Vec<&(dyn ToSql + Sync)> =
-        arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
-    transaction.batch_execute("SAVEPOINT look").await.map_err(DatabaseError::from)?;
-    match transaction.query(&statement::lacking_items(sink), &arrays).await {
-        Ok(lacking) => Ok(lacking.is_empty()),
-        Err(error) => match Failure::at(&sink.table, error) {
-            // What no column takes is not there.
-            Failure::Refused(_) => {
-                let back = transaction.batch_execute("ROLLBACK TO SAVEPOINT look").await;
-                back.map_err(DatabaseError::from)?;
-                Ok(false)
-            }
-            Failure::Store(error) => Err(error),
-        },
+    names: &[Vec<u8>],
+) -> Result<HashMap<Vec<u8>, HashMap<Vec<u8>, usize>>, Failure> {
+    let query = "SELECT key, item FROM keyward_dead_letters \
+                 WHERE keyspace = $1 AND table_name = $2 AND key = ANY($3) FOR UPDATE";
+    let found = transaction.query(query, &[&keyspace, &&*sink.table, &names]).await;
+    let found = found.map_err(|error| Failure::at("keyward_dead_letters", error))?;
+    let mut letters: HashMap<Vec<u8>, HashMap<Vec<u8>, usize>> = HashMap::new();
+    for row in found {
+        *letters.entry(row.get(0)).or_default().entry(row.get(1)).or_default() += 1;
     }
+    Ok(letters)
 }
 
 /// What a letter does to which key's table.
-fn what_of(
+pub(super) fn what_of(
     schema: &Schema,
     matcher: &Matcher,
     entry: &str,

@@ -3,8 +3,9 @@
 use crate::database::{DatabaseError, in_one_sentence, without_values};
 use crate::store::StoreError;
 
-/// A row that another refers to is not there, or is still referred to; a value is there already.
-const CONFLICTS: [&str; 2] = ["23503", DUPLICATE];
+/// A row that another refers to is not there, or is still referred to (of `RESTRICT` PostgreSQL 18 has
+/// a code of its own, 23001); a value is there already.
+const CONFLICTS: [&str; 3] = ["23503", "23001", DUPLICATE];
 /// A value is there already that is to be there once.
 const DUPLICATE: &str = "23505";
 

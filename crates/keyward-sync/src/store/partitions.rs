@@ -99,8 +99,13 @@ async fn make(transaction: &Transaction<'_>, sink: &Sink, month: Month) -> Resul
         );
         return Err(StoreError::Unwritable { table: sink.table.clone(), reason }.into());
     }
-    let create =
-        format!("CREATE TABLE {} (LIKE {} INCLUDING ALL)", name(&partition), name(&sink.table));
+    // A partition has the identity columns of its table by itself from PostgreSQL 17 on, which takes
+    // none that has its own; before, it has none.
+    let create = format!(
+        "CREATE TABLE {} (LIKE {} INCLUDING ALL EXCLUDING IDENTITY)",
+        name(&partition),
+        name(&sink.table)
+    );
     let made = transaction.batch_execute(&format!("{create}; {attach}")).await;
     made.map_err(|error| match error.code() {
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {

@@ -36,6 +36,24 @@ pub struct Retained {
     pub held: Vec<String>,
 }
 
+impl Retained {
+    /// What went, in a sentence; nothing where nothing did.
+    pub fn line(&self) -> Option<String> {
+        let told = |count: u64, one: &str, many: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            count => Some(format!("{count} {many}")),
+        };
+        let went =
+            [told(self.rows, "row", "rows"), told(self.partitions, "partition", "partitions")];
+        let went: Vec<String> = went.into_iter().flatten().collect();
+        let are = if self.rows + self.partitions == 1 { "was" } else { "were" };
+        (!went.is_empty()).then(|| {
+            format!("{} older than their tables keep them {are} deleted", went.join(" and "))
+        })
+    }
+}
+
 /// Lets rows go that are older than their tables keep them. A table whose rows cannot go for now
 /// is told of, and holds nothing up.
 ///

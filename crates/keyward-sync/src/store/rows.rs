@@ -8,7 +8,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::row::Row;
 use crate::statement;
-use crate::store::failure::{Failure, Reason};
+use crate::store::failure::Failure;
 use crate::store::{Batch, Stored, What, partitions, sink_of};
 
 /// The most rows that one statement stores.
@@ -48,22 +48,6 @@ pub(super) async fn store_together(
         count.count(*key, stored.len(), 0);
     }
     Ok(count)
-}
-
-/// What one change does to its table; how many rows it stores.
-pub(crate) async fn store_one(
-    transaction: &Transaction<'_>,
-    sink: &Sink,
-    what: &What,
-) -> Result<usize, Failure> {
-    match what {
-        What::Unfit(reason) => Err(Failure::Refused(Reason::of(reason))),
-        What::Remove(row) => remove(transaction, sink, &[row]).await.map(|()| 0),
-        What::Store(rows) => {
-            let rows: Vec<&Row> = rows.iter().collect();
-            insert(transaction, sink, &rows).await.map(|()| rows.len())
-        }
-    }
 }
 
 /// Stores rows, with what they need: partitions, and that parts of a split row go which it has

@@ -52,7 +52,9 @@ impl Needed {
     /// What is said where it is missing.
     fn lack(self) -> &'static str {
         match self {
-            Needed::Sink => "no key has a sink",
+            Needed::Sink => {
+                "no key has a sink; what waits of a schema that had one is stored with the schema before"
+            }
             Needed::Mirror => "no key is mirrored",
         }
     }

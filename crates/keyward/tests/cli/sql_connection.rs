@@ -164,6 +164,34 @@ fn a_setting_that_is_not_known_is_named() {
         assert!(code == Some(2) && told.contains(expected), "{told}");
         assert!(!told.contains("se-cret"), "{told}");
     }
-    let (_, told) = ask(&folder, "host=h port=many", &[]);
-    assert!(told.contains("cannot be read"), "{told}");
+    // What cannot be read may be a part of a password that was not written as it should.
+    for address in [
+        "host=h port=many",
+        "host=h password=se-cret se-cond=x",
+        "postgres://ann:se-cret@h/d?se-cret=x",
+        "postgres://ann:x?se-cret=se-cret",
+    ] {
+        let (code, told) = ask(&folder, address, &[]);
+        assert!(code == Some(2) && told.contains("cannot be read"), "{told}");
+        assert!(!told.contains("se-c"), "{told}");
+    }
+}
+
+#[test]
+fn a_host_that_says_nothing_does_not_keep_others_from_being_tried() {
+    let postgres = Postgres::start();
+    let folder = Folder::new(&[("keyward.toml", SCHEMA)]);
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = silent.local_addr().expect("an address").port();
+    let url = postgres.url();
+    let socket = url.strip_prefix("host=").and_then(|rest| rest.split(' ').next());
+    let socket = socket.expect("a socket");
+    let rest = "user=keyward dbname=postgres connect_timeout=2";
+    let address = format!("host=127.0.0.1,127.0.0.1,{socket} port={silent},{silent},5432 {rest}");
+    let (code, told) = ask(&folder, &address, &[]);
+    assert!(code == Some(1) && told.starts_with("there is no table users"), "{told}");
+    let address = format!("host=127.0.0.1,127.0.0.1 port={silent},{silent} {rest}");
+    let (code, told) = ask(&folder, &address, &[]);
+    let expected = "it has let nobody in for 2 seconds (the last of 2 addresses that were tried)";
+    assert!(code == Some(2) && told.contains(expected), "{told}");
 }

@@ -262,7 +262,8 @@ fn a_refused_item_of_many_costs_few_statements() {
     stage.check("SELECT count(*) FROM keyward_dead_letters", "1");
     let statements: usize =
         stage.postgres.query("SELECT last_value FROM statements").parse().expect("a number");
-    assert!(statements < 40, "{statements}");
+    // All of it at once, and then halves of it down to the one: no fewer can find it.
+    assert!((12..40).contains(&statements), "{statements}");
     // In their order all the same.
     let mut expected = words.split_off(2);
     expected.remove(998);

@@ -337,3 +337,78 @@ fn a_server_is_loaded_from_its_tables() {
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("user:9: ") && told.contains("1 refused"), "{told}");
 }
+
+#[test]
+fn columns_and_tables_may_have_names_that_statements_use() {
+    let schema = r#"
+[keyspace]
+name = "names"
+
+[key."given:{c0}"]
+type   = "hash"
+ttl    = "none"
+fields = { place = "int", c1 = "string", item = "string?" }
+sink   = { mirror = "given" }
+
+[key."other:{c0}"]
+type   = "hash"
+ttl    = "none"
+fields = { place = "int" }
+sink   = { mirror = "other.given", deleted = "mark" }
+
+[key."sum:{c1}"]
+type   = "hash"
+ttl    = "1h"
+fields = { place = "int", c0 = "string" }
+sink   = { archive = "sums", merge = "add" }
+"#;
+    let postgres = keyward_testkit::Postgres::start();
+    postgres.query("CREATE SCHEMA other");
+    let stage = Stage::on(postgres, schema);
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(
+        &mut client,
+        "HSET given:a place 1 c1 x\nHSET given:b place 2 c1 y\nHSET other:c place 3\n\
+         HSET sum:z place 4 c0 q\nDEL sum:z\nHSET sum:z place 5 c0 r\nDEL sum:z",
+    );
+    said(&stage.sync_once(&server));
+    stage.check("SELECT c1, place, c0 FROM sums", "z|9|r");
+    call_all(&mut client, "DEL given:a\nHSET given:b place 7\nHSET other:d place 8");
+    said(&stage.sync_once(&server));
+    stage.check("SELECT c0, place, c1 FROM given", "b|7|y");
+    // Two tables of one name are compared, each with its own rows.
+    stage.postgres.query(
+        "UPDATE given SET place = 0; DELETE FROM other.given WHERE c0 = 'd'; \
+         UPDATE keyward_place SET compares = true",
+    );
+    assert!(stage.verify(&server).starts_with("exit 1"), "{}", stage.verify(&server));
+    said(&stage.sync_with(&server, &["--once", "--accept"]));
+    stage.check("SELECT c0, place FROM given", "b|7");
+    stage.check("SELECT string_agg(c0, ' ' ORDER BY c0) FROM other.given", "c d");
+    assert!(stage.verify(&server).starts_with("exit 0"), "{}", stage.verify(&server));
+}
+
+#[test]
+fn large_rows_are_stored_and_compared_some_at_a_time() {
+    let (stage, server, mut client) =
+        begun(SHOP, "SELECT 2\nHSET user:0 name N balance 1 state active");
+    said(&stage.sync_once(&server));
+    let name = "n".repeat(1024 * 1024);
+    for id in 1..=200 {
+        let key = format!("user:{id}");
+        let row = ["HSET", &key, "name", &name, "balance", "1", "state", "active"];
+        client.call(row).expect("a reply");
+    }
+    let peak = |arguments: &[&str]| {
+        let peak = stage.sync_peak_kb(&server, arguments);
+        assert!(peak < 500_000, "{arguments:?}: {peak} kB");
+    };
+    peak(&["--once"]);
+    stage.check("SELECT count(*), sum(length(name)) / 1048576 FROM users", "201|200");
+    stage
+        .postgres
+        .query("DELETE FROM users WHERE id > 0; UPDATE keyward_place SET compares = true");
+    peak(&["--once"]);
+    stage.check("SELECT count(*), sum(length(name)) / 1048576 FROM users", "201|200");
+}

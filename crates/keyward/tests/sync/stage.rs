@@ -125,6 +125,31 @@ impl Stage {
         run(&[&most[..], options].concat())
     }
 
+    /// Stores changes with these options; the most memory that it had, in kB.
+    pub(crate) fn sync_peak_kb(&self, server: &Server, options: &[&str]) -> u64 {
+        let source = server.address().to_string();
+        let url = self.postgres.url();
+        let most = ["sync", "--postgres", &url, "--source", &source, self.schema_text()];
+        let mut child = Command::new(PROGRAM)
+            .args([&most[..], options].concat())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let status = format!("/proc/{}/status", child.id());
+        let mut peak = 0;
+        loop {
+            let text = std::fs::read_to_string(&status).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let now = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+            peak = peak.max(now.unwrap_or(0));
+            if let Some(status) = child.try_wait().expect("it can be asked") {
+                assert!(status.success() && peak > 0, "{status} {peak}");
+                return peak;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
     /// What comparing both sides says.
     pub(crate) fn verify(&self, server: &Server) -> String {
         let source = server.address().to_string();
