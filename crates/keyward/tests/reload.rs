@@ -309,7 +309,7 @@ fn a_reload_that_is_refused_leaves_the_plan() {
     // Refused by the rows, by the text, by the functions.
     shop.write("shop.toml", &SHOP.replace("free | paid", "free | gold"));
     let log = shop.reload();
-    assert!(log.contains("1 rows that would no longer fit"), "{log}");
+    assert!(log.contains("1 row that would no longer fit"), "{log}");
     shop.write("shop.toml", "this is no schema");
     assert!(shop.reload().contains("not reloaded"), "{log}");
     shop.write("shop.toml", &SHOP.replace("free | paid", "free | paid | silver"));

@@ -391,11 +391,26 @@ impl Part {
             (astray, "rows that would have no pattern"),
         ];
         let told = figures.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        let told: Vec<String> = told.map(|(count, what)| counted(*count, what)).collect();
         if told.is_empty() {
             return Ok(true);
         }
         let name = escape(book.schema().source.names());
         Err(format!("{name} would not leave the rows as they are: {}; {WAY_OUT}", told.join(", ")))
     }
+}
+
+/// A number of what is named, of which there are several: `1 row given another end`.
+fn counted(count: u64, what: &str) -> String {
+    if count != 1 {
+        return format!("{count} {what}");
+    }
+    let words = [
+        ("rows and entries", "row or entry"),
+        ("live longer than they may", "lives longer than it may"),
+        ("rows", "row"),
+        ("entries", "entry"),
+    ];
+    let one = words.iter().fold(what.to_owned(), |text, (many, one)| text.replacen(many, one, 1));
+    format!("1 {one}")
 }
