@@ -207,7 +207,7 @@ fn of_several_files_all_come_into_force_or_none() {
     call(&mut client, "SET event:1 x");
     shop.write("events.toml", &EVENTS.replace("ttl = \"none\"", "ttl = \"1h\""));
     let log = shop.reload();
-    assert!(log.contains("1 rows given another end"), "{log}");
+    assert!(log.contains("1 row given another end"), "{log}");
     assert_eq!((shop.in_force("0"), shop.in_force("1")), (SHOP.to_owned(), EVENTS.to_owned()));
     shop.write("events.toml", &longer);
     let log = shop.reload();

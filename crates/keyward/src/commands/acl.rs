@@ -97,7 +97,11 @@ impl Acl {
             };
             terminal.say(&format!("{foreign}: allow each by --allow{way}"))?;
         }
-        terminal.say(if users.is_empty() { NOBODY } else { DEFAULT_UNSAID })?;
+        if !users.is_empty() {
+            terminal.say(DEFAULT_UNSAID)?;
+        } else if !rights::names_default(&schemas) {
+            terminal.say(NOBODY)?;
+        }
         Ok(if count == 0 { Answer::Yes } else { Answer::No })
     }
 }
