@@ -215,6 +215,25 @@ mod tests {
     }
 
     #[test]
+    fn names_and_spaces_of_placeholders_are_not_part_of_a_form() {
+        let check = |one: &str, other: &str, expected: bool| {
+            let is_same = Pattern::is_same_form(one.as_bytes(), other.as_bytes());
+            assert_eq!(is_same, expected, "{one} {other}");
+        };
+        check("user:{id:uint}", "user:{user_id:uint}", true);
+        check("user:{id}", "user:{name}", true);
+        check("tok:{t:text(a-z0-9, 32)}", "tok:{token:text(a-z0-9,32)}", true);
+        check("{{{t}}}:a", "{{{u}}}:a", true);
+        check("user:{id:uint}", "user:{id:uuid}", false);
+        check("user:{id:uint}", "user:{id}", false);
+        check("user:{id}", "usr:{id}", false);
+        check("a:{b}", "a:{{b}}", false);
+        check("a:{b}", "a:{b}:c", false);
+        check("a:{w:x|y}", "a:{w:y|x}", false);
+        check("a:{{}}", "a:{b}", false);
+    }
+
+    #[test]
     fn a_glob_crosses_colons() {
         check("user:{id}", "user:{id}:followers", &["user:x:followers"]);
         check("user:{id}:followers", "user:{id}", &[]);
