@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::address::Address;
 use crate::archive::{Archive, NewArchive};
 use crate::progress::Progress;
-use crate::snapshot::{Snapshot, SnapshotError};
+use crate::snapshot::{Contents, Snapshot, SnapshotError, TalkError};
 use crate::stop::Stop;
 
 /// Why there is no snapshot on disk.
@@ -39,8 +39,27 @@ pub enum FetchError {
     },
 }
 
+impl FetchError {
+    /// Whether the server broke off while it had been reached.
+    fn is_cut(&self) -> bool {
+        let problem = match self {
+            FetchError::Cut { problem, .. } => problem,
+            FetchError::Snapshot(SnapshotError::Talk {
+                problem: TalkError::Io(problem), ..
+            }) => problem,
+            _ => return false,
+        };
+        use io::ErrorKind::{ConnectionReset, UnexpectedEof};
+        matches!(problem.kind(), UnexpectedEof | ConnectionReset)
+    }
+}
+
 /// Takes a snapshot from a server to a file in a directory, which has no name of a backup
 /// yet: it is to be checked first.
+///
+/// Valkey breaks off where rows do not fit a snapshot that Redis reads, too (fields of hashes
+/// with lifetimes). Then it is asked for one with everything that it has, so that who checks it
+/// can name the rows.
 ///
 /// # Errors
 /// If the server does not send all of one, or the disk does not take it.
@@ -50,11 +69,26 @@ pub fn fetch(
     stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Archive, FetchError> {
+    match attempt((address, Contents::Common), directory, stop, progress) {
+        // If that does not help, what went wrong first is told.
+        Err(error) if error.is_cut() => {
+            attempt((address, Contents::All), directory, stop, progress).map_err(|_| error)
+        }
+        outcome => outcome,
+    }
+}
+
+fn attempt(
+    (address, contents): (&Address, Contents),
+    directory: &Path,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<Archive, FetchError> {
     let unwritten =
         |problem| FetchError::Write { directory: directory.display().to_string(), problem };
     let mut archive = NewArchive::begin(directory).map_err(unwritten)?;
     progress.begin("waiting", None);
-    let snapshot = Snapshot::request(address, stop);
+    let snapshot = Snapshot::request(address, contents, stop);
     progress.end();
     let mut snapshot = snapshot?;
     progress.begin("receiving", snapshot.bytes());

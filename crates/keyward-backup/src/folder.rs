@@ -121,7 +121,9 @@ impl Folder {
         // The sum first: a backup is never without it.
         let sum = format!("{}  {file_name}\n", archive.sum);
         if path.exists() {
-            return Err(io::ErrorKind::AlreadyExists.into());
+            let text =
+                format!("{file_name} is there already: two backups of one name within a second");
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
         write_small(&self.directory, &format!("{file_name}{SUM_ENDING}"), &sum)?;
         archive.file.persist_noclobber(&path).map_err(|error| error.error)?;

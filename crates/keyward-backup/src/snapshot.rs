@@ -30,6 +30,18 @@ const READ_BYTES: usize = 256 * 1024;
 const LINE_BYTES_MAX: usize = 64 * 1024;
 const MARK_BYTES: usize = 40;
 
+/// The version by which who asks makes itself known to be sent everything that Valkey has.
+const VERSION_OF_ALL: &str = "9.0.0";
+
+/// What a snapshot is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// What the server sends to a replica that says nothing of itself.
+    Common,
+    /// Everything, in whatever format that takes.
+    All,
+}
+
 /// A snapshot on its way from a server.
 pub(crate) struct Snapshot {
     stream: Line,
@@ -91,19 +103,23 @@ enum Rest {
 
 impl Snapshot {
     /// Asks for a snapshot, and waits until it comes.
-    pub(crate) fn request(address: &Address, stop: &Stop) -> Result<Snapshot, SnapshotError> {
+    pub(crate) fn request(
+        address: &Address,
+        contents: Contents,
+        stop: &Stop,
+    ) -> Result<Snapshot, SnapshotError> {
         let stream = address
             .connect()
             .map_err(|problem| SnapshotError::Connect { place: address.to_string(), problem })?;
         let (stop, input, rest) = (stop.clone(), Vec::new(), Rest::Bytes(0));
         let mut snapshot = Snapshot { stream, stop, input, rest };
-        let converse = snapshot.converse(address);
+        let converse = snapshot.converse(address, contents);
         let failed = |problem| SnapshotError::Talk { place: address.to_string(), problem };
         snapshot.rest = converse.map_err(failed)?;
         Ok(snapshot)
     }
 
-    fn converse(&mut self, address: &Address) -> Result<Rest, TalkError> {
+    fn converse(&mut self, address: &Address, contents: Contents) -> Result<Rest, TalkError> {
         self.stream.set_patience(POLL_INTERVAL, WRITE_PATIENCE)?;
         if let Some(password) = &address.password {
             let words = ["AUTH"].into_iter().chain(address.user.as_deref());
@@ -117,6 +133,9 @@ impl Snapshot {
         // on the server. Where they are not there is an error, which changes nothing.
         self.call(&["REPLCONF", "capa", "eof"])?;
         self.call(&["REPLCONF", "rdb-only", "1"])?;
+        if contents == Contents::All {
+            self.call(&["REPLCONF", "version", VERSION_OF_ALL])?;
+        }
         let answer = self.call(&["SYNC"])?;
         let Some(head) = answer.strip_prefix('$') else { return Err(TalkError::Refused(answer)) };
         match head.strip_prefix("EOF:").map(|mark| mark.as_bytes().try_into()) {

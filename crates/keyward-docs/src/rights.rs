@@ -9,7 +9,7 @@
 //! Not here: passwords, which never come from a schema, and so the user `default`, whom a line
 //! without one would lock out.
 
-use keyward_schema::{Key, KeyId, Matcher, Schema, escape_bytes, is_user_name};
+use keyward_schema::{Key, KeyId, Matcher, Pattern, Schema, escape_bytes, is_user_name};
 use std::collections::BTreeMap;
 
 /// The user whom everybody is before logging in.
@@ -131,7 +131,10 @@ impl<'s> Declared<'s> {
             Dialect::Globs => self.admitted_by_glob(other),
             // Only a keyspace of another database can have the same pattern.
             Dialect::Patterns => {
-                let is_same = self.key().pattern.in_rule() == other.key().pattern.in_rule();
+                let is_same = match (self.key().pattern.in_rule(), other.key().pattern.in_rule()) {
+                    (Some(own), Some(its)) => Pattern::is_same_form(own.as_bytes(), its.as_bytes()),
+                    (own, its) => own == its,
+                };
                 is_same.then(|| self.admitted_by_glob(other)).flatten()
             }
         }

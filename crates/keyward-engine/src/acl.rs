@@ -25,6 +25,7 @@ pub(crate) use user::{User, is_plain_name};
 
 use keyward_commands::args::c_text;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// The user of whoever has not said who they are.
@@ -74,6 +75,8 @@ pub(crate) enum NewChannels {
 pub(crate) struct Acl {
     users: Users,
     version: u64,
+    /// How often a file of users was read.
+    loads: u64,
     pub(crate) log: Log,
     pub(crate) new_channels: NewChannels,
 }
@@ -83,7 +86,7 @@ impl Default for Acl {
         let mut users = Users::new();
         users.insert(DEFAULT.into(), Arc::new(User::all_powerful(DEFAULT)));
         let new_channels = NewChannels::default();
-        Acl { users, version: 1, log: Log::default(), new_channels }
+        Acl { users, version: 1, loads: 0, log: Log::default(), new_channels }
     }
 }
 
@@ -97,6 +100,17 @@ impl Acl {
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.version
+    }
+
+    /// How often a file of users has taken the place of all users.
+    pub(crate) fn loads(&self) -> u64 {
+        self.loads
+    }
+
+    /// The users behind this one in the order of their names; all of them behind none.
+    pub(crate) fn users_after(&self, name: Option<&[u8]>) -> impl Iterator<Item = &Arc<User>> {
+        let start = name.map_or(Bound::Unbounded, Bound::Excluded);
+        self.users.range::<[u8], _>((start, Bound::Unbounded)).map(|(_, user)| user)
     }
 
     /// The user of whoever has not said who they are.
@@ -188,6 +202,7 @@ impl Acl {
     pub(crate) fn replace_by(&mut self, read: UsersRead) -> Result<Users, Vec<u8>> {
         let users = read.0?;
         self.version += 1;
+        self.loads += 1;
         Ok(std::mem::replace(&mut self.users, users))
     }
 

@@ -39,7 +39,7 @@ pub(crate) mod shared;
 pub(crate) mod shutdown;
 pub(crate) mod slow;
 pub(crate) mod switches;
-mod users;
+pub(crate) mod users;
 
 use crate::commands::server::persistence::save_now;
 use crate::engine::batch::{Known, Prepared};
@@ -520,11 +520,13 @@ impl Engine {
         Some(schema_at(book, keyspace).source.whole_text())
     }
 
-    /// The keyspaces in force, by database and name.
-    pub fn keyspaces_in_force(&self) -> impl Iterator<Item = (usize, &str)> {
+    /// The keyspaces in force, by database and name, and what becomes of writes that break
+    /// their schemas.
+    pub fn keyspaces_in_force(&self) -> impl Iterator<Item = (usize, &str, keyward_schema::Mode)> {
         let books = self.keys.databases().enumerate();
         books.filter_map(|(db, database)| Some((db, database.book()?))).flat_map(|(db, book)| {
-            book.schema().keyspaces().map(move |keyspace| (db, &*keyspace.name))
+            let keyspaces = book.schema().keyspaces().enumerate();
+            keyspaces.map(move |(index, keyspace)| (db, &*keyspace.name, book.mode_in(index)))
         })
     }
 

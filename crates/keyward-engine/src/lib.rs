@@ -31,6 +31,7 @@ pub use engine::progress::Progress;
 pub use engine::published::{
     LATENCY_LEVELS, Latencies, Onlooker, PUBLISHED_SECTIONS, TableFigures, latency_level_us,
 };
+pub use engine::users::{RulesLook, VoidRule};
 pub use engine::{Engine, EngineOptions};
 pub use governed::arrival::{Acceptance, Expected, Unaccepted};
 pub use governed::beside::{Arrived, BesideError, BesideLoad, BesideOptions};

@@ -413,7 +413,9 @@ impl RuleBook {
         }
     }
 
-    fn mode_in(&self, keyspace: usize) -> Mode {
+    /// What becomes of writes that break the schema in a keyspace, but for keys that have a mode
+    /// of their own.
+    pub fn mode_in(&self, keyspace: usize) -> Mode {
         self.mode(keyspace).unwrap_or(self.schema.keyspace_at(keyspace).mode)
     }
 

@@ -42,4 +42,5 @@ pub(crate) mod shutdown;
 pub(crate) mod start;
 pub(crate) mod tick;
 pub(crate) mod turn;
+pub(crate) mod void_rules;
 pub(crate) mod waiters;

@@ -38,6 +38,8 @@ cp rsa.key old-rsa.key
 openssl req -new -key old-rsa.key -subj "/CN=old-rsa" -out old-rsa.csr
 openssl x509 -req -in old-rsa.csr -CA rsa-ca.crt -CAkey rsa.key -CAcreateserial -days 2 -out old-rsa.crt
 openssl pkcs8 -topk8 -in server.key -passout pass:secret -out encrypted.key
+openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-521 -out p521.key
+openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:1024 -out short.key
 "#;
 
 /// Certificates in a directory of their own, as `NAME.crt` and `NAME.key`: `ca` has signed
@@ -45,7 +47,8 @@ openssl pkcs8 -topk8 -in server.key -passout pass:secret -out encrypted.key
 /// and of `named` and `misnamed`, which are good for 127.0.0.1 and localhost, and for elsewhere.example alone;
 /// `other-ca` that of `stranger`, `rsa-ca` that of `old-rsa` (version 1, too); `namesake` is
 /// another authority by the name of `ca`; `alone` has signed itself, as an authority, and is good for
-/// 127.0.0.1 and localhost, and so has `alone-too` by the same name; `encrypted.key` is the key of `server` behind a pass phrase.
+/// 127.0.0.1 and localhost, and so has `alone-too` by the same name; `encrypted.key` is the key of `server` behind a pass phrase;
+/// `p521.key` and `short.key` (RSA of 1024 bits) are keys that the library does not use.
 #[derive(Debug)]
 pub struct Certificates(tempfile::TempDir);
 

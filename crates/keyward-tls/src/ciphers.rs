@@ -22,6 +22,11 @@ const NAMES: [(&str, CipherSuite); 9] = [
 ];
 const EVERYTHING: [&str; 2] = ["DEFAULT", "ALL"];
 
+/// The names of all ciphers, as messages tell them.
+pub(crate) fn names() -> String {
+    NAMES.map(|(name, _)| name).join(":")
+}
+
 /// The versions of `tls-protocols`; both if it is empty.
 pub(crate) fn versions(text: &str) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
     let invalid = || TlsError::Protocols(text.to_owned());
@@ -58,8 +63,8 @@ fn named(
     let words: Vec<&str> = list.split([':', ',', ' ']).filter(|word| !word.is_empty()).collect();
     let is_everything = words.iter().any(|word| EVERYTHING.contains(word));
     // What takes something away cannot be passed over.
-    if words.iter().any(|word| word.starts_with(['!', '-', '+', '@'])) {
-        return Err(TlsError::Ciphers(list.to_owned()));
+    if let Some(word) = words.iter().find(|word| word.starts_with(['!', '-', '+', '@'])) {
+        return Err(TlsError::CipherList(list.to_owned(), (*word).to_owned()));
     }
     if words.is_empty() || is_everything {
         return Ok(all.collect());

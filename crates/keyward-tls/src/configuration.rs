@@ -194,7 +194,10 @@ pub(crate) fn certified(
     let chain = files::certificates(certificate)?;
     let failed = |reason: String| TlsError::Key { file: key.to_owned(), reason };
     let signer = provider.key_provider.load_private_key(files::key(key)?);
-    let pair = CertifiedKey::new(chain, signer.map_err(|error| failed(error.to_string()))?);
+    // The library says of every key that it does not use that it cannot be read.
+    let unusable = "it is no key that can be used here: RSA of 2048 to 4096 bits, ECDSA on P-256 \
+                    or P-384, or Ed25519";
+    let pair = CertifiedKey::new(chain, signer.map_err(|_| failed(unusable.to_owned()))?);
     match pair.keys_match() {
         Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(pair),
         Err(Error::InconsistentKeys(_)) => {
@@ -252,7 +255,14 @@ mod tests {
         check(options("old-version.crt", "client.key"), "Failed to load certificate: /old-version");
         let encrypted = "Failed to load private key: /encrypted.key: it is encrypted";
         check(options("server.crt", "encrypted.key"), encrypted);
+        let unusable = "Failed to load private key: /p521.key: it is no key that can be used here";
+        check(options("server.crt", "p521.key"), unusable);
+        check(options("server.crt", "short.key"), &unusable.replace("p521", "short"));
         let whole = || options("server.crt", "server.key");
+        let listed = "Failed to configure ciphers: 'DEFAULT:!MEDIUM' has '!MEDIUM': OpenSSL's";
+        check(Options { ciphers: "DEFAULT:!MEDIUM".to_owned(), ..whole() }, listed);
+        let unknown = "Failed to configure ciphers: 'AES128-SHA' names none that there is. Names";
+        check(Options { ciphers: "AES128-SHA".to_owned(), ..whole() }, unknown);
         check(Options { pair: Pair::default(), ..whole() }, "No tls-cert-file configured!");
         check(Options { authority_file: None, ..whole() }, "Either tls-ca-cert-file or");
         check(Options { authority_file: None, clients: ClientAuth::No, ..whole() }, "");

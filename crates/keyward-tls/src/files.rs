@@ -60,8 +60,17 @@ pub enum TlsError {
     #[error("Invalid tls-protocols specified. Use TLSv1.2, TLSv1.3 or both: '{0}'")]
     Protocols(String),
     /// No cipher that is named is there.
-    #[error("Failed to configure ciphers: '{0}' names none that there is")]
+    #[error(
+        "Failed to configure ciphers: '{0}' names none that there is. Names stand between colons: {names}",
+        names = crate::ciphers::names()
+    )]
     Ciphers(String),
+    /// A list of ciphers takes some away, or orders them, which only OpenSSL's lists can.
+    #[error(
+        "Failed to configure ciphers: '{0}' has '{1}': OpenSSL's cipher lists are not read. Name the ciphers that are wanted, between colons: {names}",
+        names = crate::ciphers::names()
+    )]
+    CipherList(String, String),
     /// The library refuses what all of this comes to.
     #[error("Failed to configure TLS: {0}")]
     Library(#[from] rustls::Error),

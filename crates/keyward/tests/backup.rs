@@ -1,7 +1,7 @@
 //! `keyward backup` and `keyward restore`, with real servers at both ends.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server, call, wait_until};
+use keyward_testkit::{Client, Server, call, installed_valkey, wait_until};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -401,6 +401,26 @@ fn a_damaged_backup_is_refused_wherever_the_damage_is() {
         restore(&versions.join("valkey-9.1-new.rdb"), &directory.path().join("data3"), &[]);
     assert_eq!(output.status.code(), Some(1));
     for expected in ["what is not supported: ", "is a hash whose fields have lifetimes"] {
+        assert!(message(&output).contains(expected), "{}", message(&output));
+    }
+}
+
+/// Valkey breaks off a snapshot for a replica that could not read it.
+#[test]
+fn what_a_valkey_has_and_is_not_served_is_named() {
+    let valkey = installed_valkey().unwrap_or_else(|why| panic!("{why}"));
+    let options = ["--save", "", "--repl-diskless-sync-delay", "0"];
+    let server = Server::start(&valkey, &options).expect("it starts");
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut client = server.client();
+    call(&mut client, "HSET plain a 1");
+    let output = backup(&server, directory.path(), &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", message(&output));
+    call(&mut client, "HSET lasting a 1 b 2");
+    call(&mut client, "HEXPIRE lasting 1000 FIELDS 1 a");
+    let output = backup(&server, directory.path(), &["--name", "other"]);
+    assert_eq!(output.status.code(), Some(1), "{}", message(&output));
+    for expected in ["is not kept: ", "lasting", "is a hash whose fields have lifetimes"] {
         assert!(message(&output).contains(expected), "{}", message(&output));
     }
 }

@@ -496,3 +496,42 @@ fn what_is_wrong_is_said_before_the_server_goes_to_the_background() {
         assert!(!output.status.success() && heard.contains(said), "{arguments:?}: {heard}");
     }
 }
+
+/// Which keyspaces do not enforce their schema is said where the server says that it is ready, and
+/// CONFIG REWRITE does not make a choice for one start one for all.
+#[test]
+fn a_start_that_observes_says_so_and_is_not_written_back() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).expect("a file");
+        file.display().to_string()
+    };
+    let schema = |name: &str, db: usize, more: &str| {
+        let key = "[key.\"a:{id:uint}\"]\ntype = \"string\"\nttl = \"1h\"\n";
+        let text = format!("[keyspace]\nname = \"{name}\"\ndb = {db}\n{more}{key}");
+        write(&format!("{name}.toml"), &text)
+    };
+    let files = [
+        write("redis.conf", "save \"\"\n"),
+        schema("one", 0, ""),
+        schema("two", 1, "mode = \"observe\"\n"),
+        schema("three", 2, "mode = \"warn\"\n"),
+    ];
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let ready = |options: &[&str]| {
+        let server = Server::keyward(Path::new(PROGRAM), &[&files, options].concat());
+        let rewritten = server.client().call(["CONFIG", "REWRITE"]).expect("a reply");
+        assert_eq!(rewritten, Frame::Simple(b"OK".to_vec()));
+        let written = std::fs::read_to_string(files[0]).expect("the file");
+        assert!(!written.contains("observe") && !written.contains("accept"), "{written}");
+        // The directory of the server is gone with it.
+        write("redis.conf", "save \"\"\n");
+        let log = std::fs::read_to_string(server.directory().join("log")).expect("the log");
+        let line = log.lines().find(|line| line.contains("Ready to accept")).expect("it is ready");
+        line.split("databases, ").last().expect("text behind it").to_owned()
+    };
+    assert_eq!(ready(&[]), "one in 0, two in 1 (only observes), three in 2 (only warns)");
+    let observed = "one in 0 (only observes), two in 1 (only observes), three in 2 (only observes)";
+    assert_eq!(ready(&["--observe", "--accept", "5d41402abc4b"]), observed);
+}

@@ -207,7 +207,7 @@ fn of_several_files_all_come_into_force_or_none() {
     call(&mut client, "SET event:1 x");
     shop.write("events.toml", &EVENTS.replace("ttl = \"none\"", "ttl = \"1h\""));
     let log = shop.reload();
-    assert!(log.contains("1 rows given another end"), "{log}");
+    assert!(log.contains("1 row given another end"), "{log}");
     assert_eq!((shop.in_force("0"), shop.in_force("1")), (SHOP.to_owned(), EVENTS.to_owned()));
     shop.write("events.toml", &longer);
     let log = shop.reload();
@@ -309,7 +309,7 @@ fn a_reload_that_is_refused_leaves_the_plan() {
     // Refused by the rows, by the text, by the functions.
     shop.write("shop.toml", &SHOP.replace("free | paid", "free | gold"));
     let log = shop.reload();
-    assert!(log.contains("1 rows that would no longer fit"), "{log}");
+    assert!(log.contains("1 row that would no longer fit"), "{log}");
     shop.write("shop.toml", "this is no schema");
     assert!(shop.reload().contains("not reloaded"), "{log}");
     shop.write("shop.toml", &SHOP.replace("free | paid", "free | paid | silver"));

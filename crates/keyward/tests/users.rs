@@ -151,6 +151,44 @@ fn redis_reads_a_file_of_users_that_was_saved_here() {
     }
 }
 
+/// Redis 7.0 loads the EXEC of an append-only file with the rights of `default`: the line that
+/// docs/users.md, docs/upgrading.md and packaging/keyward.conf advise keeps every row.
+#[test]
+fn redis_loads_our_append_only_file_with_a_default_user_who_is_off_and_has_rights() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (schema, users) = (path(folder.path(), "keyward.toml"), path(folder.path(), "users.acl"));
+    let lines = "[keyspace]\nname = \"shop\"\n[key.\"user:{id:uint}\"]\ntype = \"hash\"\n\
+                 ttl = \"none\"\n[key.\"users\"]\ntype = \"set\"\n\
+                 members = { of = \"user:{id:uint}\" }\n";
+    fs::write(&schema, lines).expect("a file");
+    let advised = "user default off ~* &* +@all";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for page in ["docs/users.md", "docs/upgrading.md", "packaging/keyward.conf"] {
+        let page = fs::read_to_string(root.join(page)).expect("the page");
+        assert!(page.contains(advised), "{page}");
+    }
+    fs::write(&users, format!("{advised}\nuser admin on >pw ~* &* +@all\n")).expect("a file");
+    let dir = folder.path().display().to_string();
+    let options = ["--dir", &dir, "--save", "", "--appendonly", "yes", "--aclfile", &users];
+    let options = [&options[..], &["--enable-debug-command", "yes"]].concat();
+    let rows =
+        |client: &mut Client| (text(client, &["DBSIZE"]), text(client, &["DEBUG", "DIGEST"]));
+    let admin = |server: &Server| {
+        let mut client = server.client();
+        assert_eq!(text(&mut client, &["AUTH", "admin", "pw"]), "OK");
+        client
+    };
+    let ours = Server::keyward(Path::new(PROGRAM), &[&[&*schema], &options[..]].concat());
+    let mut client = admin(&ours);
+    for id in 0..5 {
+        call(&mut client, &["HSET", &format!("user:{id}"), "name", "ann"]);
+    }
+    let before = rows(&mut client);
+    drop(ours);
+    let theirs = Server::start(Path::new("redis-server"), &options).expect("it starts");
+    assert_eq!(rows(&mut admin(&theirs)), before);
+}
+
 /// As in Redis the file wins; unlike Redis we say so.
 #[test]
 fn requirepass_beside_a_file_of_users_has_no_effect_and_that_is_told() {
@@ -158,8 +196,8 @@ fn requirepass_beside_a_file_of_users_has_no_effect_and_that_is_told() {
     let (file, log) = (path(folder.path(), "users.acl"), path(folder.path(), "log"));
     let options = ["--save", "", "--requirepass", "x", "--aclfile", &file, "--logfile", &log];
     for (users, told, reply) in [
-        ("", Some("needs no password"), "PONG"),
-        ("user default on >y ~* +@all\n", Some("does not have that one"), "-NOAUTH"),
+        ("", Some("who needs no password"), "PONG"),
+        ("user default on >y ~* +@all\n", Some("who has another password, or none"), "-NOAUTH"),
         ("user default on >x ~* +@all\n", None, "-NOAUTH"),
     ] {
         fs::write(&file, users).expect("a file");
@@ -670,4 +708,55 @@ fn redis_reads_exactly_the_rights_that_are_told() {
             assert_eq!(read, meant, "{rules:?}: {told}");
         }
     }
+}
+
+/// The names of placeholders do not matter; a pattern that no schema in force has is told, with
+/// the user, whenever the one or the other changes.
+#[test]
+fn rules_by_patterns_outlive_a_renamed_placeholder_and_void_ones_are_told() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (schema, users) = (path(folder.path(), "keyward.toml"), path(folder.path(), "users.acl"));
+    let of = |pattern: &str| {
+        format!(
+            "[keyspace]\nname = \"shop\"\n[key.\"{pattern}\"]\ntype = \"hash\"\nttl = \"none\"\n"
+        )
+    };
+    fs::write(&schema, of("user:{id:uint}")).expect("a file");
+    let lines = "user default on nopass ~* &* +@all\nuser app on nopass =user:{id:uint} +@all\n";
+    fs::write(&users, format!("{lines}user typo on nopass %R=usr:{{id:uint}} +@all\n")).unwrap();
+    let options = [&*schema, "--save", "", "--aclfile", &users];
+    let server = Server::keyward(Path::new(PROGRAM), &options);
+    let log = || fs::read_to_string(server.directory().join("log")).expect("the log");
+    let told = |text: &str, count: usize| {
+        keyward_testkit::wait_until(|| log().matches(text).count() == count);
+    };
+    let (of_typo, of_app) =
+        ("The user typo has the rule %R=usr:{id:uint}, which", "The user app has the rule");
+    told(of_typo, 1);
+    // ACL LOAD ends connections of users.
+    let app = |words: &[&str]| {
+        let mut client = server.client();
+        assert_eq!(text(&mut client, &["AUTH", "app", "x"]), "OK");
+        text(&mut client, words)
+    };
+    assert_eq!(app(&["HSET", "user:1", "a", "1"]), ":1");
+    let mut client = server.client();
+    assert_eq!(text(&mut client, &["ACL", "LOAD"]), "OK");
+    told(of_typo, 2);
+    let hang_up = || {
+        let pid = server.process_id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().expect("it runs").success());
+    };
+    fs::write(&users, lines).expect("a file");
+    assert_eq!(text(&mut client, &["ACL", "LOAD"]), "OK");
+    fs::write(&schema, of("user:{user_id:uint}")).expect("a file");
+    hang_up();
+    told(" reloaded: ", 1);
+    assert_eq!(app(&["HGET", "user:1", "a"]), "1");
+    told(of_app, 0);
+    assert_eq!(app(&["DEL", "user:1"]), ":1");
+    fs::write(&schema, of("member:{id:uint}")).expect("a file");
+    hang_up();
+    told(of_app, 1);
+    assert!(app(&["HGET", "user:1", "a"]).starts_with("-NOPERM"));
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns both kinds: Redis's globs (`~user:*`, `%R~user:*`), which cross colons, and patterns
 //! of the schema (`=user:{id}`, `%R=user:{id}`), which mean exactly the keys that the schema
-//! of their database reads as this pattern. Redis refuses the latter as a syntax error, so a
+//! of their database reads as this pattern, whatever its placeholders are called. Redis refuses the latter as a syntax error, so a
 //! file that has them is never misread there.
 
 use super::check::Place;
@@ -111,10 +111,15 @@ impl KeyPattern {
             }
     }
 
-    /// Whether it is this pattern of a schema, spaces in placeholders apart.
+    /// Whether it is this pattern of a schema, names of placeholders and spaces within them
+    /// apart: these do not change which keys it has.
     fn names(&self, pattern: &[u8]) -> bool {
-        pattern == &*self.text
-            || (pattern.contains(&b' ') && exact(pattern).is_some_and(|text| text == self.text))
+        pattern == &*self.text || Pattern::is_same_form(pattern, &self.text)
+    }
+
+    /// The pattern of a schema that it is about, if it is.
+    pub(super) fn exact(&self) -> Option<&[u8]> {
+        (self.kind == Kind::Exact).then_some(&self.text)
     }
 
     /// Whether it grants this for every key.

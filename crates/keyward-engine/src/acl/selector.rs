@@ -148,6 +148,12 @@ impl Selector {
         self.keys.iter().map(KeyPattern::rule).collect::<Vec<_>>().join(&b' ')
     }
 
+    /// The rules about keys that are patterns of schemas, each with the pattern.
+    pub(crate) fn exact_rules(&self) -> impl Iterator<Item = (Vec<u8>, &[u8])> {
+        let exact = self.keys.iter().filter_map(|key| Some((key, key.exact()?)));
+        exact.map(|(key, pattern)| (key.rule(), pattern))
+    }
+
     /// The rules about channels.
     pub(crate) fn channel_rules(&self) -> Vec<u8> {
         if self.has_all_channels {

@@ -175,7 +175,7 @@ impl AofFiles {
         };
         let path = self.directory.join(&last.name);
         let bytes = self.disk.open(&path).map_err(PersistError::when("open", &path))?.bytes;
-        let file = self.disk.append(&path).map_err(PersistError::when("open", &path))?;
+        let file = self.disk.append(&path).map_err(PersistError::when("append to", &path))?;
         Ok((file, path, bytes))
     }
 

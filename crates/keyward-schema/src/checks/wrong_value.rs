@@ -68,6 +68,12 @@ pub(crate) fn empty(entry: Entry<'_>) -> Diagnostic {
         .saying(format!("`{}` wants a text that is not empty", entry.name))
 }
 
+/// A name that cannot be a user's.
+pub(crate) fn no_user(setting: &str, name: &str, at: Span) -> Diagnostic {
+    let label = if name.is_empty() { "this is empty" } else { "this has one" };
+    RULE.at(at, label).saying(format!("`{setting}` wants names of users, which have no spaces"))
+}
+
 /// What other programs call the words of a choice: the setting, their words, ours.
 const OTHER_WORDS: &[(&str, &[&str], &str)] = &[
     ("renew", &["read", "reads", "always", "sliding", "rolling", "touch", "use"], "access"),

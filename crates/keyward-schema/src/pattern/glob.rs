@@ -20,6 +20,16 @@ enum Token {
     Star,
 }
 
+/// Where in the text of a pattern one is.
+#[derive(Clone, Copy)]
+enum Part {
+    Literal,
+    /// In the name of a placeholder.
+    Name,
+    /// Behind it.
+    Kind,
+}
+
 /// Whether a byte would end a rule of ACL.
 fn ends_rule(byte: u8) -> bool {
     matches!(byte, 0 | b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')
@@ -58,6 +68,45 @@ impl Pattern {
         };
         let is_same = Pattern::parse(&text).is_ok_and(is_same);
         (is_same && !text.bytes().any(ends_rule)).then_some(text)
+    }
+
+    /// Whether two texts of patterns differ in the names of placeholders and in spaces within
+    /// them at most: they have the same keys then. Allocates nothing.
+    pub fn is_same_form(one: &[u8], other: &[u8]) -> bool {
+        Pattern::form(one).eq(Pattern::form(other))
+    }
+
+    /// The text of a pattern without the names of placeholders and the spaces within them; two
+    /// bytes that no text has stand where a placeholder begins and ends.
+    pub fn form(text: &[u8]) -> impl Iterator<Item = u8> {
+        const BEGIN: u8 = 0xff;
+        const END: u8 = 0xfe;
+        let (mut at, mut part) = (0, Part::Literal);
+        std::iter::from_fn(move || {
+            loop {
+                let byte = *text.get(at)?;
+                at += 1;
+                match (part, byte) {
+                    // Two of them stand for one.
+                    (Part::Literal, b'{' | b'}') if text.get(at) == Some(&byte) => {
+                        at += 1;
+                        return Some(byte);
+                    }
+                    (Part::Literal, b'{') => {
+                        part = Part::Name;
+                        return Some(BEGIN);
+                    }
+                    (Part::Literal, _) => return Some(byte),
+                    (Part::Name | Part::Kind, b'}') => {
+                        part = Part::Literal;
+                        return Some(END);
+                    }
+                    (Part::Name, b':') => part = Part::Kind,
+                    (Part::Name, _) | (Part::Kind, b' ') => {}
+                    (Part::Kind, _) => return Some(byte),
+                }
+            }
+        })
     }
 
     /// The text of a pattern without the spaces in its placeholders.
@@ -163,6 +212,25 @@ mod tests {
         for key in expected {
             assert!(pattern(other).accepts(key.as_bytes()), "{key} is no key of {other}");
         }
+    }
+
+    #[test]
+    fn names_and_spaces_of_placeholders_are_not_part_of_a_form() {
+        let check = |one: &str, other: &str, expected: bool| {
+            let is_same = Pattern::is_same_form(one.as_bytes(), other.as_bytes());
+            assert_eq!(is_same, expected, "{one} {other}");
+        };
+        check("user:{id:uint}", "user:{user_id:uint}", true);
+        check("user:{id}", "user:{name}", true);
+        check("tok:{t:text(a-z0-9, 32)}", "tok:{token:text(a-z0-9,32)}", true);
+        check("{{{t}}}:a", "{{{u}}}:a", true);
+        check("user:{id:uint}", "user:{id:uuid}", false);
+        check("user:{id:uint}", "user:{id}", false);
+        check("user:{id}", "usr:{id}", false);
+        check("a:{b}", "a:{{b}}", false);
+        check("a:{b}", "a:{b}:c", false);
+        check("a:{w:x|y}", "a:{w:y|x}", false);
+        check("a:{{}}", "a:{b}", false);
     }
 
     #[test]

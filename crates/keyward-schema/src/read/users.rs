@@ -11,7 +11,7 @@ pub(super) fn read(table: &Table<'_>, setting: &str, report: &mut Report) -> Opt
     let mut users: Vec<Box<str>> = Vec::new();
     for name in table.texts(setting, report) {
         if !is_user_name(name.value) {
-            report.push(wrong_value::found(entry, "names of users, which have no spaces"));
+            report.push(wrong_value::no_user(entry.name, name.value, name.at));
         } else if !users.iter().any(|other| **other == *name.value) {
             users.push(name.value.into());
         }
@@ -34,7 +34,12 @@ mod tests {
         check(&of("['a', 'b-c', 'a']"), "");
         check(
             &of("['a b']"),
-            "KW0006 3:11 `readers` wants names of users, which have no spaces [this is an array]",
+            "KW0006 3:12 `readers` wants names of users, which have no spaces [this has one]",
+        );
+        check(
+            &of("['a', 'b c', '']"),
+            "KW0006 3:17 `readers` wants names of users, which have no spaces [this has one]\n\
+             KW0006 3:24 `readers` wants names of users, which have no spaces [this is empty]",
         );
     }
 }

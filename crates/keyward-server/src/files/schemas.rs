@@ -6,7 +6,7 @@
 
 pub use keyward_engine::Library;
 use keyward_engine::{Engine, Expected};
-use keyward_schema::{Schema, escape};
+use keyward_schema::{Mode, Schema, escape};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -184,9 +184,17 @@ pub(crate) fn files(served: &[ServedSchema]) -> Vec<SchemaFile> {
     served.iter().enumerate().filter_map(file).collect()
 }
 
-/// The schemas in force in words: `calls-bot in 0, events in 1`.
+/// The schemas in force in words, with what does not enforce its own: `calls-bot in 0, events
+/// in 1 (only observes)`.
 pub(crate) fn describe(engine: &Engine) -> String {
-    let names = engine.keyspaces_in_force().map(|(db, name)| format!("{} in {db}", escape(name)));
+    let names = engine.keyspaces_in_force().map(|(db, name, mode)| {
+        let how = match mode {
+            Mode::Enforce => "",
+            Mode::Warn => " (only warns)",
+            Mode::Observe => " (only observes)",
+        };
+        format!("{} in {db}{how}", escape(name))
+    });
     let names: Vec<String> = names.collect();
     if names.is_empty() { "no schema".to_owned() } else { names.join(", ") }
 }

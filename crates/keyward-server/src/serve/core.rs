@@ -9,6 +9,7 @@ use crate::serve::gathering::Gatherer;
 use crate::serve::host::ServerHost;
 use crate::serve::maxmemory_clients::ClientMemory;
 use crate::serve::publishing::Publishing;
+use crate::serve::void_rules::VoidRules;
 use keyward_engine::{ClientId, Engine};
 use keyward_resp::Batch;
 
@@ -27,6 +28,8 @@ pub(crate) struct Core {
     pub(super) gatherer: Gatherer,
     /// Figures for HTTP, if it is served.
     pub(super) publishing: Option<Publishing>,
+    /// Rules of users that grant nothing.
+    pub(super) void_rules: VoidRules,
 }
 
 impl Core {

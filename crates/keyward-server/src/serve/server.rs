@@ -30,6 +30,7 @@ use crate::serve::maxmemory_clients::ClientMemory;
 use crate::serve::preparing::wanted::Preparations;
 use crate::serve::rates::Rates;
 use crate::serve::reading::wanted::Readings;
+use crate::serve::void_rules::VoidRules;
 use crate::serve::waiters::Waiters;
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -145,6 +146,7 @@ impl Server {
             client_memory: ClientMemory::default(),
             gatherer: Gatherer::default(),
             publishing: None,
+            void_rules: VoidRules::default(),
         };
         Ok(Server {
             core: RefCell::new(core),

@@ -20,10 +20,13 @@ use crate::serve::event_loop::EventLoop;
 use crate::serve::host::ServerHost;
 use crate::serve::sending::files::send_written;
 use crate::serve::server::{Parts, Server};
-use crate::serve::{errands, http, leisure, link, loading, preparing, reading, saving, shutdown};
+use crate::serve::{
+    errands, http, leisure, link, loading, preparing, reading, saving, shutdown, void_rules,
+};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Acceptance, Engine, Host as _};
+use keyward_schema::Evict;
 use keyward_tls::Configuration;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -167,9 +170,10 @@ fn tell_void_password(engine: &Engine, host: &ServerHost) {
     if engine.default_user_has_password(password.as_bytes()) {
         return;
     }
-    let instead = if engine.is_open() { "needs no password" } else { "does not have that one" };
+    let instead =
+        if engine.is_open() { "needs no password" } else { "has another password, or none" };
     tracing::warn!(
-        "requirepass has no effect beside aclfile: the user default is that of {file}, and \
+        "requirepass has no effect beside aclfile: the user default is that of {file}, who \
          {instead}"
     );
 }
@@ -203,6 +207,8 @@ pub(crate) async fn start(server: Rc<Server>, functions: Vec<(usize, Functions)>
         tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
     }
     tell_guard(&server.core.borrow());
+    tell_evictable(&server.core.borrow());
+    void_rules::begin(&mut server.core.borrow_mut());
     {
         let host = &server.core.borrow().host;
         host.supervisor.tell(Phase::Ready);
@@ -248,6 +254,30 @@ fn tell_guard(Core { engine, host, .. }: &Core) {
         } else {
             tracing::info!("On {places} clients are served who give a password");
         }
+    }
+}
+
+/// Says that rows can be evicted all the same, if `maxmemory-policy` is `noeviction`: patterns go
+/// by their schema.
+fn tell_evictable(Core { engine, host, .. }: &Core) {
+    let is_asked = host.settings.bytes(Id::MaxMemory) > 0
+        && host.settings.choice(Id::MaxMemoryPolicy) == "noeviction";
+    if !is_asked {
+        return;
+    }
+    let count: usize = engine
+        .books()
+        .map(|(_, book)| {
+            let goes = |id| !book.observes(id) && book.schema().key(id).evict != Evict::Never;
+            book.schema().ids().filter(|id| goes(*id)).count()
+        })
+        .sum();
+    if count > 0 {
+        let patterns = if count == 1 { "pattern" } else { "patterns" };
+        tracing::info!(
+            "maxmemory-policy noeviction is about keys without a pattern: beyond maxmemory rows \
+             of {count} {patterns} can be evicted, as the schemas say (evict)"
+        );
     }
 }
 

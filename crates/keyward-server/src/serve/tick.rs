@@ -6,7 +6,7 @@ use crate::clock::{self, Instant};
 use crate::serve::host::NetStats;
 use crate::serve::rates::Totals;
 use crate::serve::server::Server;
-use crate::serve::{client_limits, commit, delivery, publishing, saving, shutdown};
+use crate::serve::{client_limits, commit, delivery, publishing, saving, shutdown, void_rules};
 use crate::settings::table::Id;
 
 /// Lets the engine do what time demands, `hz` times a second or when a wait ends.
@@ -36,6 +36,7 @@ fn tick(server: &Server) {
     client_limits::check_clients(server, core, now_us / 1000);
     client_limits::limit_client_memory(server, core);
     publishing::tell_schemas(core);
+    void_rules::go_on(core);
     core.batch.release();
     if core.has_leisure_work() {
         server.leisure.give();

@@ -161,11 +161,12 @@ fn parse_permissions(word: &[u8]) -> Result<u32, String> {
 
 fn parse_choice(word: &[u8], choices: &[&'static str]) -> Result<&'static str, String> {
     let word = text(word)?;
-    choices
-        .iter()
-        .find(|choice| choice.eq_ignore_ascii_case(word))
-        .copied()
-        .ok_or_else(|| none_of(choices))
+    let found = choices.iter().find(|choice| choice.eq_ignore_ascii_case(word)).copied();
+    // In Redis these are two names of one thing (oom-score-adj), and it tells the first.
+    match found {
+        Some("relative") if choices.contains(&"yes") => Ok("yes"),
+        found => found.ok_or_else(|| none_of(choices)),
+    }
 }
 
 fn none_of(choices: &[&str]) -> String {

@@ -13,7 +13,13 @@ use crate::terminal::Terminal;
 
 /// What a file of users means that does not name `default`.
 const DEFAULT_UNSAID: &str = "default is not named: as an aclfile this leaves it every right \
-    without a password, whatever requirepass says; add a line `user default ...` for another";
+    without a password, whatever requirepass says; add a line `user default on >password ~* &* \
+    +@all`, or `user default off ~* &* +@all`";
+
+/// What it means that there is no line at all.
+const NOBODY: &str = "nobody is named: no keyspace and no key has an owner who can be a user, \
+    readers or writers. An empty aclfile leaves everybody the user default, with every right \
+    and without a password, whatever requirepass says";
 
 /// Write the rights of users as a schema has them
 ///
@@ -93,6 +99,8 @@ impl Acl {
         }
         if !users.is_empty() {
             terminal.say(DEFAULT_UNSAID)?;
+        } else if !rights::names_default(&schemas) {
+            terminal.say(NOBODY)?;
         }
         Ok(if count == 0 { Answer::Yes } else { Answer::No })
     }

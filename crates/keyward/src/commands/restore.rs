@@ -50,7 +50,9 @@ impl Restore {
         let stop = stop_on_signals()?;
         let candidates = self.candidates()?;
         if candidates.is_empty() {
-            terminal.say(&format!("keyward: {} has no backup", self.from.display()))?;
+            let of =
+                self.name.as_ref().map_or(String::new(), |name| format!(" of the name {name}"));
+            terminal.say(&format!("keyward: {} has no backup{of}", self.from.display()))?;
             return Ok(Answer::No);
         }
         let place = || self.to.display().to_string();

@@ -133,3 +133,11 @@ fn the_page_of_users_shows_what_the_program_prints() {
     assert!(ran > 0, "the page shows no command");
     markdown::keep(&path, &page, &renewed);
 }
+
+#[test]
+fn a_schema_that_names_nobody_is_told() {
+    let text =
+        "[keyspace]\nname = \"shop\"\n\n[key.\"a:{id:uint}\"]\ntype = \"string\"\nttl = \"1h\"\n";
+    let folder = Folder::new(&[("shop.toml", text)]);
+    assert_snapshot!(folder.run(&["acl", "shop.toml"]));
+}
