@@ -189,7 +189,7 @@ fn what_transactions_and_scripts_broke_is_shown_to_who_may_read_the_key_of_it() 
     test.call(admin, "ACL SETUSER ann %R~room:1");
     let own = test.call(ann, "KEYWARD REFUSALS COUNT 100");
     assert!(
-        own.starts_with("*2\r\n") && own.contains("424242") && !own.contains("note:1"),
+        own.starts_with("*3\r\n") && own.contains("424242") && !own.contains("note:1"),
         "{own}"
     );
 }
