@@ -4,20 +4,31 @@
 //! hexadecimal digests, dates, addresses, …), and grouping keys by that. A form is written as a
 //! pattern that a schema takes between double quotes, and that fits its keys: what is no UTF-8
 //! cannot be written, and counts as a value. Words that stand in one place of many forms are
-//! taken for values too. It is a guess for people, who declare patterns by it.
+//! taken for values too, and so are segments of many shapes; where that makes no room, families of
+//! many forms that begin alike are one each. Forms that overlap are joined (`segment`), so that all
+//! of them can stand in one schema. It is a guess for people, who declare patterns by it.
 //! Invariants: at most [`FORMS_MAX`] forms are kept, and keys beyond them counted; a key is read
 //! in one pass, and no more of it than [`KEY_BYTES`].
 //! Not here: meeting the keys (the host), which of their parts are secret (`shown`).
 
+mod segment;
+
 use keyward_schema::{Kind, Pattern};
-use std::collections::BTreeMap;
+use segment::{family, reconciled, segments, with_value_for};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Forms that are kept.
 const FORMS_MAX: usize = 128;
+/// A family of more forms than this is one, if there is no room.
+const FAMILY_MAX: usize = 16;
+/// Keys of a form that takes others along which are like its own but for their shape.
+const TAKES_ALONG: u64 = 64;
 /// So many words in one place are values.
 const WORDS_MAX: usize = 8;
 /// Bytes of a key that its form is told by.
 const KEY_BYTES: usize = 256;
+/// Bytes of the longest address.
+const ADDRESS_BYTES: usize = 45;
 /// Parts of a form; what follows is one more.
 const PARTS_MAX: usize = 12;
 /// Digits and letters beside each other that are no word any more.
@@ -55,6 +66,8 @@ pub struct Form {
 pub struct Forms {
     groups: BTreeMap<Vec<Part>, Group>,
     others: Option<Group>,
+    /// Those of them that were made of several: they take more.
+    merged: BTreeSet<Vec<Part>>,
     /// Words were taken for values without making room.
     is_full: bool,
 }
@@ -83,16 +96,86 @@ impl Forms {
         }
     }
 
-    /// The group of a form with any word taken for a value.
+    /// The group that was made of forms like this one.
     fn general(&mut self, form: &[Part]) -> Option<&mut Group> {
+        if self.merged.is_empty() {
+            return None;
+        }
+        let own = segments(form);
         let words = (0..form.len()).filter(|place| is_word(&form[*place]));
-        let general = words.map(|place| with_value(form, place));
-        let known: Vec<Part> = general.into_iter().find(|form| self.groups.contains_key(form))?;
+        let by_word = words.map(|place| with_value(form, place));
+        let by_segment = (0..own.len()).filter_map(|place| with_value_for(&own, place));
+        let mut general = by_word.chain(by_segment).chain(family(&own));
+        let known: Vec<Part> = general.find(|form| self.merged.contains(form))?;
         self.groups.get_mut(&known)
     }
 
-    /// Takes words that stand in one place of many forms for values.
+    /// Takes what stands in one place of many forms for values.
     fn merge(&mut self) {
+        self.merge_words();
+        self.merge_segments();
+        if self.groups.len() > FORMS_MAX / 2 {
+            self.merge_families();
+        }
+    }
+
+    /// Makes some forms one.
+    fn make_one(&mut self, general: Vec<Part>, forms: &[Vec<Part>]) {
+        let groups: Vec<Group> = forms.iter().filter_map(|form| self.groups.remove(form)).collect();
+        self.merged.retain(|form| !forms.contains(form));
+        let count: u64 = groups.iter().map(|group| group.count).sum();
+        let Some(first) = groups.into_iter().next() else { return };
+        self.merged.insert(general.clone());
+        let own = self.groups.entry(general).or_insert(Group { count: 0, ..first });
+        own.count += count;
+    }
+
+    /// Takes a segment that has many shapes for one value.
+    fn merge_segments(&mut self) {
+        let longest = self.groups.keys().map(|form| segments(form).len()).max().unwrap_or(0);
+        for place in 0..longest {
+            let mut alike: BTreeMap<Vec<Part>, Vec<Vec<Part>>> = BTreeMap::new();
+            for form in self.groups.keys() {
+                let own = segments(form);
+                if place < own.len()
+                    && let Some(general) = with_value_for(&own, place)
+                {
+                    alike.entry(general).or_default().push(form.clone());
+                }
+            }
+            for (general, mut forms) in alike {
+                // A value of many keys has some that look otherwise.
+                let of_value = self.groups.get(&general).map_or(0, |group| group.count);
+                if forms.len() <= WORDS_MAX {
+                    forms.retain(|form| of_value >= TAKES_ALONG && segments(form)[place].len() > 1);
+                }
+                if !forms.is_empty() {
+                    self.make_one(general, &forms);
+                }
+            }
+        }
+    }
+
+    /// Makes forms that begin alike one, the largest families first, until there is room.
+    fn merge_families(&mut self) {
+        let mut families: BTreeMap<Vec<Part>, Vec<Vec<Part>>> = BTreeMap::new();
+        for form in self.groups.keys() {
+            if let Some(family) = family(&segments(form)) {
+                families.entry(family).or_default().push(form.clone());
+            }
+        }
+        let mut families: Vec<_> = families.into_iter().collect();
+        families.sort_by_key(|(_, forms)| std::cmp::Reverse(forms.len()));
+        for (general, forms) in families {
+            if self.groups.len() <= FORMS_MAX / 2 || forms.len() <= FAMILY_MAX {
+                return;
+            }
+            self.make_one(general, &forms);
+        }
+    }
+
+    /// Takes words that stand in one place of many forms for values.
+    fn merge_words(&mut self) {
         let longest = self.groups.keys().map(Vec::len).max().unwrap_or(0);
         for place in 0..longest {
             let mut alike: BTreeMap<Vec<Part>, Vec<Vec<Part>>> = BTreeMap::new();
@@ -102,12 +185,7 @@ impl Forms {
                 }
             }
             for (general, forms) in alike.into_iter().filter(|(_, forms)| forms.len() > WORDS_MAX) {
-                let groups: Vec<Group> =
-                    forms.iter().filter_map(|form| self.groups.remove(form)).collect();
-                let count: u64 = groups.iter().map(|group| group.count).sum();
-                let Some(first) = groups.into_iter().next() else { continue };
-                let own = self.groups.entry(general).or_insert(Group { count: 0, ..first });
-                own.count += count;
+                self.make_one(general, &forms);
             }
         }
     }
@@ -116,22 +194,12 @@ impl Forms {
     pub fn into_list(mut self) -> Vec<Form> {
         self.merge();
         let form = |(parts, group): (Vec<Part>, Group)| Form {
-            text: text(&parts),
+            text: quotable(&written(&parts)),
             count: group.count,
             example: group.example.into_vec(),
         };
-        // Forms that a pattern cannot tell apart are one.
-        let mut by_text: BTreeMap<String, Form> = BTreeMap::new();
-        for one in self.groups.into_iter().map(form) {
-            match by_text.get_mut(&one.text) {
-                Some(own) if own.count < one.count => {
-                    *own = Form { count: own.count + one.count, ..one };
-                }
-                Some(own) => own.count += one.count,
-                None => drop(by_text.insert(one.text.clone(), one)),
-            }
-        }
-        let mut forms: Vec<Form> = by_text.into_values().collect();
+        let groups = self.groups.into_iter().map(|(parts, group)| (sound(&parts), group));
+        let mut forms: Vec<Form> = beside_each_other(groups).into_iter().map(form).collect();
         forms.sort_by(|one, other| other.count.cmp(&one.count).then(one.text.cmp(&other.text)));
         forms.extend(self.others.map(|others| form((Vec::new(), others))));
         forms
@@ -148,20 +216,51 @@ fn with_value(form: &[Part], place: usize) -> Vec<Part> {
     form
 }
 
-/// A form as a pattern would be written.
-fn text(parts: &[Part]) -> String {
-    let is_sound = |parts: &[Part]| Pattern::parse(&written(parts)).is_ok();
-    let form = match parts {
-        [] => return String::new(),
-        whole if is_sound(whole) => written(whole),
-        // Where a schema could not tell several values apart, they are one.
-        whole => {
-            let merged = merged(whole);
-            let all = [Part::Value("rest")];
-            written(if is_sound(&merged) { &merged } else { &all })
+/// Forms that are not equal, and none of which overlaps another.
+fn beside_each_other(forms: impl Iterator<Item = (Vec<Part>, Group)>) -> Vec<(Vec<Part>, Group)> {
+    let mut apart: Vec<(Vec<Part>, Group)> = Vec::new();
+    for (mut form, mut group) in forms {
+        // What is joined may overlap others than what it was made of.
+        let meets = |form: &[Part], other: &[Part]| match *form == *other {
+            true => Some(form.to_vec()),
+            false => reconciled(form, other),
+        };
+        while let Some((at, both)) =
+            apart.iter().enumerate().find_map(|(at, (other, _))| Some((at, meets(&form, other)?)))
+        {
+            let (_, other) = apart.swap_remove(at);
+            let count = group.count + other.count;
+            if other.count > group.count {
+                group = other;
+            }
+            group.count = count;
+            form = sound(&both);
         }
-    };
-    quotable(&form)
+        apart.push((form, group));
+    }
+    apart
+}
+
+/// A form as a pattern would be written.
+#[cfg(test)]
+fn text(parts: &[Part]) -> String {
+    quotable(&written(&sound(parts)))
+}
+
+/// A form as a pattern can have it: where a schema could not tell several values apart, they are
+/// one.
+fn sound(parts: &[Part]) -> Vec<Part> {
+    let is_sound = |parts: &[Part]| Pattern::parse(&written(parts)).is_ok();
+    if parts.is_empty() || is_sound(parts) {
+        return parts.to_vec();
+    }
+    let merged = merged(parts);
+    if is_sound(&merged) {
+        return merged;
+    }
+    let address = merged.iter().position(|part| *part == Part::Value("ip"));
+    let behind = address.map(|at| [&merged[..at], &[Part::Value("rest")]].concat());
+    behind.filter(|form| is_sound(form)).unwrap_or_else(|| vec![Part::Value("rest")])
 }
 
 /// A text as it stands between double quotes in TOML.
@@ -340,7 +439,52 @@ fn fixed(text: &[u8]) -> Option<(&'static str, usize)> {
         .into_iter()
         .find(|(form, _, kind)| fits(form) && kind.accepts(&text[..form.len()]))
         .map(|(form, kind, _)| (kind, form.len()));
-    found.or_else(|| address(text).map(|length| ("ip", length)))
+    found
+        .or_else(|| address(text).map(|length| ("ip", length)))
+        .or_else(|| long_address(text).map(|length| ("ip", length)))
+        .or_else(|| token(text).map(|length| ("str", length)))
+}
+
+/// How long the IPv6 address is that a text begins with, if it is one that hosts have.
+fn long_address(text: &[u8]) -> Option<usize> {
+    let (first, rest) = text.split_at_checked(4)?;
+    let is_common = match first.to_ascii_lowercase()[..] {
+        [b'2' | b'3', ..] | [b'f', b'c' | b'd', ..] => true,
+        [b'f', b'e', third, _] => matches!(third, b'8' | b'9' | b'a' | b'b'),
+        _ => false,
+    };
+    if !is_common || rest.first() != Some(&b':') {
+        return None;
+    }
+    let is_of_it = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    let most = text.iter().take(ADDRESS_BYTES).take_while(|byte| is_of_it(byte)).count();
+    let is_end = |length: &usize| text.get(*length).is_none_or(|byte| !is_wordy(*byte));
+    (5..=most).rev().filter(is_end).find(|length| Kind::Ip.accepts(&text[..*length]))
+}
+
+/// How long the random token is that a text begins with: letters of both cases and digits that
+/// change all the time, with signs of base64url among them.
+fn token(text: &[u8]) -> Option<usize> {
+    let is_of_it = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let length = text.iter().take_while(|byte| is_of_it(byte)).count();
+    let is_end = text.get(length).is_none_or(|byte| !is_wordy(*byte));
+    let word = text.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    // `sess-` before it is a word.
+    let is_plain = word < length && text[1..word].iter().all(u8::is_ascii_lowercase);
+    if length < TEXT_MIN || !is_end || (is_plain && word > 2) {
+        return None;
+    }
+    let changes = text[..length].windows(2).filter(|pair| match pair {
+        [one, other] if one.is_ascii_digit() => other.is_ascii_alphabetic(),
+        [one, other] if one.is_ascii_lowercase() => {
+            other.is_ascii_uppercase() || other.is_ascii_digit()
+        }
+        [one, other] => one.is_ascii_uppercase() && other.is_ascii_digit(),
+        _ => false,
+    });
+    let has = |is: fn(&u8) -> bool| text[..length].iter().any(is);
+    let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    (is_mixed && changes.count() * 6 >= length).then_some(length)
 }
 
 /// How long the IPv4 address is that a text begins with.
@@ -404,6 +548,12 @@ mod tests {
         check("n:99999999999999999999999", "n:{digits:text(0-9)}");
         check("pair:1:2", "pair:{n:uint}:{n2:uint}");
         check("ip:10.0.0.255:hits", "ip:{address:ip}:hits");
+        check("ip:2001:db8::17:hits", "ip:{address:ip}:hits");
+        check("ban:fe80::1ff:fe23:4567:890a", "ban:{address:ip}");
+        check("feed::1", "feed::{n:uint}");
+        check("sess:tRz-0fV_9kQeWvG816bUx9EPjHma-23y", "sess:{name}");
+        check("sess-tRz-0fV_9kQeWvG816bUx9EPjHma-23y", "sess-{name}");
+        check("MyApp-Job-Result-42", "MyApp-Job-Result-{n:uint}");
         check("v:1.2.3", "v:{n:uint}.{n2:uint}.{n3:uint}");
         check("v:1.2.3.999", "v:{n:uint}.{n2:uint}.{n3:uint}.{n4:uint}");
         let uuid = "6f2b0c1e-9a3d-4f7e-8b21-0c9d8e7f6a5b";
@@ -529,6 +679,100 @@ mod tests {
         for form in &list {
             let pattern = Pattern::parse(&form.text);
             assert!(pattern.is_ok_and(|it| it.accepts(&form.example)), "{form:?}");
+        }
+    }
+
+    /// Chance that is the same each time.
+    fn drawing() -> impl FnMut(usize) -> usize {
+        let mut state = 7_u64;
+        move |below| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        }
+    }
+
+    #[test]
+    fn random_ids_of_one_family_leave_room_for_the_others() {
+        let few = ["orders:open", "users:by_signup", "flags", "bull:video:meta", "bull:video:wait"];
+        let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let mut draw = drawing();
+        let mut forms = Forms::default();
+        for _ in 0..5_000 {
+            let id: Vec<u8> = (0..32).map(|_| alphabet[draw(64)]).collect();
+            forms.add(&[b"sess:", &id[..]].concat());
+        }
+        few.iter().for_each(|key| forms.add(key.as_bytes()));
+        let list = forms.into_list();
+        assert_eq!((&*list[0].text, list[0].count), ("sess:{name}", 5_000), "{list:?}");
+        let texts: Vec<&str> = list[1..].iter().map(|form| &*form.text).collect();
+        assert_eq!(texts.len(), few.len(), "{texts:?}");
+        assert!(few.iter().all(|key| texts.contains(key)), "{texts:?}");
+    }
+
+    #[test]
+    fn a_family_of_many_forms_leaves_room_for_the_others() {
+        let mut draw = drawing();
+        let mut forms = Forms::default();
+        for _ in 0..3_000 {
+            let pieces = ["a", "b", "cd", "7", "-", "_", ".", ":", ":x", "/"];
+            let path: String = (0..10).map(|_| pieces[draw(10)]).collect();
+            forms.add(format!("page:{path}").as_bytes());
+        }
+        forms.add(b"orders:open");
+        let list = forms.into_list();
+        assert!(list.iter().any(|form| form.text == "orders:open"), "{list:?}");
+        assert_eq!(list.iter().map(|form| form.count).sum::<u64>(), 3_001);
+    }
+
+    /// Random families of keys: all forms together are a schema.
+    #[test]
+    fn forms_can_stand_in_one_schema() {
+        let mut draw = drawing();
+        for round in 0..60 {
+            let mut forms = Forms::default();
+            let mut keys = Vec::new();
+            for _ in 0..300 {
+                let key: Vec<&str> = (0..=draw(3))
+                    .map(|_| {
+                        [
+                            "user",
+                            "cart",
+                            "7",
+                            "007",
+                            "12345678",
+                            "deadbeef01",
+                            "2026-01-31",
+                            "2026-01",
+                            "10.0.0.1",
+                            "2001:db8::1",
+                            "a7",
+                            "b-7",
+                            "7-b",
+                            "x_1",
+                            "",
+                            "6f2b0c1e-9a3d-4f7e-8b21-0c9d8e7f6a5b",
+                            "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+                            "9xQeWvG816bUx9EPjHmaT23yvVM2",
+                            "cafe",
+                        ][draw(19)]
+                    })
+                    .collect();
+                keys.push(format!("{}:{}", ["k", "sess"][draw(2)], key.join(":")));
+            }
+            keys.iter().for_each(|key| forms.add(key.as_bytes()));
+            let list = forms.into_list();
+            let declared = list.iter().filter(|form| !form.text.is_empty());
+            let keys_of = declared.map(|it| format!("[key.\"{}\"]\ntype = 'any'\n", it.text));
+            let file = format!("[keyspace]\nname = 'x'\n{}", keys_of.collect::<String>());
+            let checked = keyward_schema::check("x.toml", file.as_bytes());
+            let found: Vec<&str> = checked.diagnostics.iter().map(|it| &*it.message).collect();
+            let schema = checked.schema.unwrap_or_else(|| panic!("{round}: {found:?} {file}"));
+            for form in list.iter().filter(|form| !form.text.is_empty()) {
+                let fits = schema.keys.iter().any(|key| key.pattern.accepts(&form.example));
+                assert!(fits, "{form:?}");
+            }
         }
     }
 

@@ -32,6 +32,8 @@ pub enum Deed {
     Derived,
     /// Removed a row or elements.
     Removed,
+    /// Removed elements beyond those that a row may have.
+    Trimmed,
 }
 
 impl Deed {
@@ -40,6 +42,7 @@ impl Deed {
         match follow_up.at(0) {
             b"PEXPIREAT" | b"PERSIST" => Deed::Dated,
             b"SET" | b"SADD" | b"ZADD" => Deed::Derived,
+            b"LTRIM" | b"XTRIM" | b"ZREMRANGEBYRANK" => Deed::Trimmed,
             _ => Deed::Removed,
         }
     }
@@ -93,7 +96,7 @@ impl RuleBook {
 
     /// The book that the rows of a table are compared with their sources by, where nobody keeps
     /// them as these demand: the table is derived, and that is suspended.
-    pub(crate) fn compared_by(&self, table: KeyId) -> Option<&RuleBook> {
+    pub fn compared_by(&self, table: KeyId) -> Option<&RuleBook> {
         let declared = self.judging(table);
         let follows =
             || matches!(declared.schema().key(table).derived, Some(Derived::Follows { .. }));

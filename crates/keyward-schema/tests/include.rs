@@ -115,8 +115,20 @@ fn a_file_amends_keys_of_what_it_includes() {
     let told = "shop.toml:4 KW0018 no included file has the key `user:{id:uint}`";
     assert_eq!(findings(&read(&[("shop.toml", &other), ("users.toml", users)])), [told]);
     let twice = shop.replace("amend = true", "type = 'hash'");
-    let found = findings(&read(&[("shop.toml", &twice), ("users.toml", users)]));
-    assert!(found.iter().any(|line| line.contains("KW0107")), "{found:?}");
+    let checked = read(&[("shop.toml", &twice), ("users.toml", users)]);
+    let found = checked.diagnostics.iter().find(|found| found.rule.code == "KW0107");
+    let help = found.and_then(|found| found.help.as_deref()).unwrap_or_default();
+    assert!(
+        help.starts_with("to give settings to the key of an included file, add `amend"),
+        "{help}"
+    );
+    // Values stand in the place of variables.
+    let shop = shop.replace("'users.toml'", "{ file = 'users.toml', with = { p = 'my:' } }");
+    let users = users.replace("user:{id}", "${p}user:{id}");
+    let users = format!("[variables]\np = ''\n{users}");
+    let amended = shop.replace("user:{id}", "my:user:{id}");
+    let schema = sound(&[("shop.toml", &*amended), ("users.toml", &*users)]);
+    assert_eq!(patterns(&schema)[..2], ["my:user:{id}", "pet:{id}"]);
 }
 
 #[test]

@@ -110,6 +110,11 @@ fn count_deeds(keys: &mut Keyspace, (db, book): (usize, &RuleBook), follow_ups: 
             Deed::Dated => stats.would_date += 1,
             Deed::Derived => stats.would_derive += 1,
             Deed::Removed => stats.would_remove += 1,
+            Deed::Trimmed => {
+                stats.would_remove += 1;
+                // The row has more than it may, and stands so.
+                keys.suspect(db, command.args().at(1));
+            }
         }
     }
 }

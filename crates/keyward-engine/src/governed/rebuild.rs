@@ -86,16 +86,29 @@ fn tell_kept(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &Repor
             false if is_one => "That is:",
             false => "Some of them:",
         };
-        let line = format!("Database {db}: {kept}. {some}");
+        let derived = derived_misfits(book, report);
+        let line = format!("Database {db}: {kept}{derived}. {some}");
         host.log(LogLevel::Warning, line.as_bytes());
     }
-    for problem in &report.problems {
-        // Where a schema has secrets, what was found may have come from one.
-        let problem = match book.has_secrets() {
-            true => problem.clone().discreet(),
-            false => problem.clone(),
-        };
-        host.log(LogLevel::Warning, problem.text().as_bytes());
+    // Rows that differ in secrets only have the same line.
+    let mut told = BTreeSet::new();
+    for line in report.problems.iter().map(|problem| problem.text()) {
+        if told.insert(line) {
+            host.log(LogLevel::Warning, line.as_bytes());
+        }
+    }
+}
+
+/// How many of the rows that do not fit are derived keys of a schema that only observes: a plan
+/// tells of those by the entries that it would take out.
+fn derived_misfits(book: &RuleBook, report: &Report) -> String {
+    let observed = book.schema().ids().filter(|id| book.compared_by(*id).is_some());
+    match observed.map(|id| report.tables[id.index() + 1].misfits).sum::<u64>() {
+        0 => String::new(),
+        1 => " (1 derived key among them, which a plan counts by its entries)".to_owned(),
+        count => {
+            format!(" ({count} derived keys among them, which a plan counts by their entries)")
+        }
     }
 }
 

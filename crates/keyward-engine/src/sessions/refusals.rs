@@ -1,8 +1,10 @@
 //! The last commands that broke a schema: refused, let pass with a warning, or only observed.
 //!
 //! Owns the entries by pattern, newest last, so that a pattern that is broken all the time
-//! does not push the others out. Invariant: at most [`PER_PATTERN`] of a pattern and
-//! [`ALL`] in all are kept; what is kept of a command is cut as in the slow log.
+//! does not push the others out, and of those that are alike (same command and same reason) the
+//! newest with their number, so that a client that polls does not either. Invariant: at most
+//! [`PER_PATTERN`] of a pattern, [`WITHOUT_PATTERN`] of keys that have none and [`ALL`] in all are
+//! kept; what is kept of a command is cut as in the slow log.
 //! Not here: what of it is secret (`keyward_rules::Books`).
 
 use super::slowlog::cut;
@@ -11,6 +13,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Entries that are kept of a pattern.
 pub(crate) const PER_PATTERN: usize = 16;
+/// Entries that are kept of keys without a pattern, which may be of many kinds.
+pub(crate) const WITHOUT_PATTERN: usize = 128;
 /// Entries that are kept in all.
 const ALL: usize = 1024;
 /// Keys that are kept of a command, and how long they may be.
@@ -42,7 +46,9 @@ impl Outcome {
 pub(crate) struct Broken {
     /// They are counted.
     pub(crate) id: u64,
-    /// When, in milliseconds since the epoch.
+    /// How many there were like it, itself included.
+    pub(crate) count: u64,
+    /// When, in milliseconds since the epoch; the last of them.
     pub(crate) time_ms: i64,
     pub(crate) outcome: Outcome,
     pub(crate) address: String,
@@ -56,6 +62,19 @@ pub(crate) struct Broken {
     /// The keys of the command, and that which it broke the schema with; `None` if that would
     /// be too much to keep.
     pub(crate) keys: Option<Vec<Box<[u8]>>>,
+}
+
+impl Broken {
+    /// Whether both are the same but for who sent them when, and what of the command the reason
+    /// does not tell.
+    fn is_like(&self, other: &Broken) -> bool {
+        let name = |broken: &Broken| broken.command.first().map(|word| word.to_ascii_lowercase());
+        self.outcome == other.outcome
+            && self.reason == other.reason
+            && self.naming == other.naming
+            && self.keys == other.keys
+            && name(self) == name(other)
+    }
 }
 
 /// Who broke the schema, and when.
@@ -92,8 +111,9 @@ impl Refusals {
     pub(crate) fn push(&mut self, place: Place, shown: &[Cow<'_, [u8]>], breach: Breach<'_>) {
         let Breach { time_ms, outcome, address, client_name, reason, naming, keys } = breach;
         let naming = naming.filter(|(key, _)| key.len() <= KEY_BYTES_MAX);
-        let entry = Broken {
+        let mut entry = Broken {
             id: self.next_id,
+            count: 1,
             time_ms,
             outcome,
             address,
@@ -104,9 +124,14 @@ impl Refusals {
             keys: kept(keys),
         };
         self.next_id += 1;
+        let most = if place.1.is_empty() { WITHOUT_PATTERN } else { PER_PATTERN };
         let entries = self.by_pattern.entry(place).or_default();
+        if let Some(before) = entries.iter().position(|other| other.is_like(&entry)) {
+            entry.count += entries.remove(before).map_or(0, |before| before.count);
+            self.count -= 1;
+        }
         entries.push_back(entry);
-        match entries.len() > PER_PATTERN {
+        match entries.len() > most {
             true => drop(entries.pop_front()),
             false => self.count += 1,
         }
@@ -144,12 +169,17 @@ mod tests {
     use super::*;
 
     fn push(refusals: &mut Refusals, db: usize, pattern: &str) {
+        let reason = refusals.next_id.to_string();
+        push_for(refusals, db, pattern, &reason);
+    }
+
+    fn push_for(refusals: &mut Refusals, db: usize, pattern: &str, reason: &str) {
         let breach = Breach {
             time_ms: 0,
             outcome: Outcome::Refused,
             address: String::new(),
             client_name: b"",
-            reason: "",
+            reason,
             naming: None,
             keys: &[],
         };
@@ -166,6 +196,21 @@ mod tests {
         assert_eq!(refusals.of(0, |pattern| pattern == "seldom").len(), 1);
         let ids: Vec<u64> = refusals.of(0, |_| true).iter().map(|(_, entry)| entry.id).collect();
         assert!(ids.is_sorted_by(|a, b| a > b), "the newest first: {ids:?}");
+    }
+
+    #[test]
+    fn those_that_are_alike_are_one_and_leave_the_others_alone() {
+        let mut refusals = Refusals::default();
+        push_for(&mut refusals, 0, "", "seldom");
+        (0..1_000).for_each(|_| push_for(&mut refusals, 0, "", "often"));
+        let found = refusals.of(0, |_| true);
+        let told: Vec<(&str, u64)> =
+            found.iter().map(|(_, entry)| (&*entry.reason, entry.count)).collect();
+        assert_eq!(told, [("often", 1_000), ("seldom", 1)]);
+        assert_eq!(refusals.count, 2);
+        (0..1_000).for_each(|_| push(&mut refusals, 0, ""));
+        assert_eq!(refusals.of(0, |_| true).len(), WITHOUT_PATTERN);
+        assert_eq!(refusals.count, WITHOUT_PATTERN);
     }
 
     #[test]

@@ -223,3 +223,123 @@ fn an_end_that_stays_is_not_said_to_come_with_the_next_write() {
     assert!(told.contains("which only observes: it keeps its end"), "{told}");
     assert!(!told.contains("its next write gives it that end"), "{told}");
 }
+
+/// With secrets elsewhere, and in some of what is derived.
+const WITH_SECRETS: &str = r#"
+[key."sess:{sid}"]
+type = "string"
+secret = ["sid"]
+ttl = "1d"
+
+[key."member:{id:uint}"]
+type = "hash"
+ttl = "none"
+fields = { card = { type = "str?", secret = true }, plan = "free | paid" }
+
+[key."by_card:{card}"]
+type = "string"
+lookup = { of = "member:{id}", field = "card" }
+secret = ["card"]
+
+[key."tokens"]
+type = "set"
+members = { of = "token:{t}" }
+
+[key."token:{t}"]
+type = "hash"
+secret = ["t"]
+ttl = "none"
+fields = { plan = "free | paid" }
+"#;
+
+#[test]
+fn secrets_of_other_keys_do_not_blind_reasons_and_none_of_them_is_told() {
+    let rows = [
+        "HSET member:1 card S3CRET plan bogus",
+        "HSET member:2 card S3CRET plan free",
+        "SET by_card:S3CRET 9",
+        "HSET token:S3CRET plan bogus",
+        "SADD tokens S3CRET S3CRETTOO",
+        "SET sess:S3CRET x",
+    ];
+    let all: Vec<&str> = ROWS.into_iter().chain(rows).collect();
+    let schema = format!("{SCHEMA}{WITH_SECRETS}");
+    let (mut shop, client) = observing(&schema, &all);
+    let with = misfits(&mut shop, client);
+    let (mut plain, plain_client) = observing(SCHEMA, &ROWS);
+    for (key, told) in misfits(&mut plain, plain_client) {
+        let (told, _) = told.split_once(" (").unwrap_or((&told, ""));
+        assert!(reason(&with, &key).contains(told), "{key}: {with:?}");
+    }
+    let told: Vec<&str> = with.iter().map(|(_, reason)| &**reason).collect();
+    assert!(told.iter().all(|reason| !reason.contains("S3CRET")), "{told:#?}");
+    assert!(reason(&with, "member:1").contains("not \"bogus\""), "{with:?}");
+    assert!(reason(&with, "all").contains("77 (user:77)"), "{with:?}");
+}
+
+#[test]
+fn rows_that_grow_beyond_their_bounds_are_misfits_at_once() {
+    let schema = r#"
+[keyspace]
+name = "shop"
+
+[key."l:{id}"]
+type = "list"
+ttl = "none"
+max_len = 2
+
+[key."x:{id}"]
+type = "stream"
+ttl = "none"
+max_len = 1
+
+[key."z:{id}"]
+type = "zset"
+ttl = "none"
+max_members = 2
+"#;
+    let (mut shop, client) = observing(schema, &["RPUSH l:0 1 2"]);
+    for command in [
+        "RPUSH l:1 1 2 3",
+        "RPUSH l:2 1 2",
+        "XADD x:1 * a 1",
+        "XADD x:1 * a 1",
+        "ZADD z:1 1 a 2 b 3 c",
+        "ZADD z:2 1 a",
+        "LPUSH l:0 0",
+    ] {
+        shop.call(client, command);
+    }
+    shop.ask(client, &["EVAL", "for i=1,3 do redis.call('RPUSH','l:8',i) end", "0"]);
+    let rows = misfits(&mut shop, client);
+    assert_eq!(keys(&rows), ["l:0", "l:1", "l:8", "x:1", "z:1"]);
+    assert_eq!(count(&mut shop, client, "l:{id}"), ":3");
+    shop.call(client, "LTRIM l:1 0 1");
+    assert_eq!(count(&mut shop, client, "l:{id}"), ":2");
+}
+
+#[test]
+fn a_push_that_passes_with_a_warning_is_trimmed_all_the_same() {
+    let schema = "[keyspace]\nname = \"shop\"\nmode = \"warn\"\n[key.\"cart:{id}\"]\n\
+        type = \"list\"\nitems = \"uint\"\nttl = \"none\"\nmax_len = 2\n";
+    let mut shop = TestEngine::governed(1, schema);
+    let client = shop.engine.connect();
+    shop.call(client, "RPUSH cart:5 z 2 3");
+    assert_eq!(shop.call(client, "LRANGE cart:5 0 -1"), "*2\r\n$1\r\n2\r\n$1\r\n3\r\n");
+    // What is of another type has no items.
+    shop.call(client, "SET cart:6 abc");
+    assert_eq!(shop.call(client, "GET cart:6"), "$3\r\nabc\r\n");
+}
+
+#[test]
+fn refusals_that_are_alike_are_told_once_with_their_number() {
+    let schema = "[keyspace]\nname = \"shop\"\nunknown = \"reject\"\n[key.\"a:{id}\"]\n\
+        type = \"string\"\nttl = \"none\"\n";
+    let mut shop = TestEngine::governed(1, schema);
+    let client = shop.engine.connect();
+    shop.call(client, "SET rare 1");
+    (0..200).for_each(|_| drop(shop.call(client, "LPUSH mail 1")));
+    let told = shop.call(client, "KEYWARD REFUSALS COUNT 1000");
+    assert!(told.starts_with("*2\r\n") && told.contains("rare"), "{told}");
+    assert!(told.contains("\r\ncount\r\n:200\r\n"), "{told}");
+}

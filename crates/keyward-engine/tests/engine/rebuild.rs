@@ -196,7 +196,7 @@ fn rows_that_live_longer_than_they_may_are_kept_and_named() {
     let mut shop = loaded(&["SET hits:a 1 PX 999000000", "SET hits:b 1 PX 9000"]);
     let logged = shop.host.logged.join("\n");
     let line = "SCHEMA hits:a: lives longer than the schema allows, and keeps its end";
-    assert!(logged.contains("it is kept. Some of them:\n") && logged.contains(line), "{logged}");
+    assert!(logged.contains("it is kept. That is:\n") && logged.contains(line), "{logged}");
     assert!(!logged.contains("hits:b"), "{logged}");
     check(&mut shop, &[("TTL hits:a", ":999000")]);
 }

@@ -11,7 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     why: "
 `amend = true` says that settings belong to the key of this pattern in a file that
 is included, where each replaces the one of its name. The pattern is written as it
-is there.
+is there, with the values of `with` in place of variables: `shop:user:{id}` for
+`${prefix}user:{id}` of a file that is included with the prefix `shop:`.
 ",
     wrong: r#"
 # shop.toml
@@ -50,5 +51,5 @@ ttl  = "1h"
 pub(crate) fn found(pattern: &str, at: Span) -> Diagnostic {
     RULE.at(at, "nowhere else")
         .saying(format!("no included file has the key `{}`", escape(pattern)))
-        .help("write the pattern as it is there, or remove `amend`")
+        .help("write the pattern as it is there, with values in place of variables, or remove `amend`")
 }

@@ -88,6 +88,8 @@ fn found(pattern: &Pattern, draft: &KeyDraft<'_>, rival: &Pattern) -> Diagnostic
             .saying("it cannot be told which keys both of two patterns accept"),
     };
     match with_literal(pattern) {
+        // One file cannot have it twice: another one includes it.
+        _ if pattern.text() == rival.text() => found.help(format!("{AMEND}; or {NARROWER}")),
         Some(mended) => {
             let mended = text_form(&mended);
             found.help(format!("{NARROWER}; or, if the keys are yours to name: {mended}"))
@@ -99,10 +101,15 @@ fn found(pattern: &Pattern, draft: &KeyDraft<'_>, rival: &Pattern) -> Diagnostic
 /// Offers no other name where a pattern stands in a file that is included: a program has named its
 /// keys.
 pub(crate) fn leave_name(found: &mut Diagnostic) {
-    if found.rule.code == RULE.code {
+    let amends = found.help.as_ref().is_some_and(|help| help.starts_with(AMEND));
+    if found.rule.code == RULE.code && !amends {
         found.help = Some(NARROWER.to_owned());
     }
 }
+
+/// What can be done about a pattern that an included file has too.
+const AMEND: &str =
+    "to give settings to the key of an included file, add `amend = true` where it is included";
 
 /// What can be done about keys that a program has named: they cannot be called otherwise.
 const NARROWER: &str = "give one of them a narrower type or alphabet ({id:uint}, \

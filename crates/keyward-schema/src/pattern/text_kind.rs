@@ -1,7 +1,8 @@
 //! Text of a given alphabet or length: `text(32)`, `text(a-z0-9)`, `text(a-z0-9, 32)`.
 //!
 //! Owns the notation. An alphabet is characters and ranges of printable ASCII; `-` is itself
-//! at either end. Digits alone are a length, so the alphabet of `0` and `1` is `0-1`.
+//! at either end and nowhere else. Digits alone are a length, which begins with no zero, so the
+//! alphabet of `0` and `1` is `0-1`.
 //! Invariants: an alphabet has at least two characters, so that a value can end before any
 //! text; it holds no colon, brace, parenthesis, comma, bar or space; a length is counted in
 //! bytes and is 1 to `LENGTH_MAX`; at least one of the two is given.
@@ -33,7 +34,8 @@ impl TextKind {
             None => 0,
         };
         let length = match length {
-            Some(text) if text.starts_with('+') => return None,
+            // `01` may be meant as an alphabet.
+            Some(text) if text.starts_with(['+', '0']) => return None,
             Some(text) => text.parse().ok().filter(|length| (1..=LENGTH_MAX).contains(length))?,
             None => 0,
         };
@@ -78,7 +80,9 @@ impl TextKind {
 
     pub(super) fn in_words(&self) -> String {
         match (self.alphabet, self.length()) {
-            (0, Some(length)) => format!("{length} characters without a colon"),
+            (0, Some(1)) => "1 byte without a colon".to_owned(),
+            (0, Some(length)) => format!("{length} bytes without a colon"),
+            (_, Some(1)) => format!("1 character of {}", self.alphabet_form()),
             (_, Some(length)) => format!("{length} characters of {}", self.alphabet_form()),
             (_, None) => format!("characters of {}", self.alphabet_form()),
         }
@@ -133,7 +137,12 @@ fn parse_alphabet(text: &[u8]) -> Option<u128> {
             byte.is_ascii_graphic()
                 && !matches!(byte, b':' | b'{' | b'}' | b'(' | b')' | b',' | b'|')
         };
-        if first > last || !(*first..=*last).all(|byte| is_sound(&byte)) {
+        // A hyphen between others would be one, or a range that is not finished.
+        let is_between = left.len() < text.len() && !behind.is_empty();
+        if (*first == b'-' && is_between)
+            || first > last
+            || !(*first..=*last).all(|byte| is_sound(&byte))
+        {
             return None;
         }
         (*first..=*last).for_each(|byte| alphabet |= 1 << byte);
@@ -164,11 +173,20 @@ mod tests {
             let inner = &written["text(".len()..written.len() - 1];
             assert_eq!(TextKind::parse(inner), Some(kind), "{written}");
         }
-        for text in
-            ["", "0", "257", "a", "z-a", "a:b", "ab, ", ", 3", "a b", "ä-ö", "ab, +3", "a-~"]
-        {
+        for text in [
+            "", "0", "257", "a", "z-a", "a:b", "ab, ", ", 3", "a b", "ä-ö", "ab, +3", "a-~", "01",
+            "012", "ab, 03", "a-c-e", "a-c-ef",
+        ] {
             assert_eq!(TextKind::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn lengths_are_told_in_bytes() {
+        let words = |text| TextKind::parse(text).expect(text).in_words();
+        assert_eq!(words("3"), "3 bytes without a colon");
+        assert_eq!(words("1"), "1 byte without a colon");
+        assert_eq!(words("ab, 1"), "1 character of ab");
     }
 
     #[test]

@@ -111,7 +111,17 @@ impl TestCases {
         }
         if self.format == Format::Human {
             let patterns = schema.keys.len() - results.without_cases.len();
+            let lacking = results.without_cases.len();
             let failures = match results.failures.len() {
+                0 if self.complete && lacking > 0 => {
+                    format!(
+                        "none failed, but {} no cases (--complete)",
+                        match lacking {
+                            1 => "1 pattern has".to_owned(),
+                            count => format!("{count} patterns have"),
+                        }
+                    )
+                }
                 0 => "none failed".to_owned(),
                 count => format!("{count} failed"),
             };

@@ -56,7 +56,8 @@ fn cases_that_fail_are_told_with_their_lines() {
 fn a_pattern_without_cases_fails_only_where_all_are_asked_for() {
     let told = folder().run(&["test", "--complete", "shop.toml", "cases.toml"]);
     let expected = "exit 1\n--- stdout\ncases.toml: page:{path}: no cases\n--- stderr\n\
-                    4 cases of 1 of 2 patterns, none failed\n";
+                    4 cases of 1 of 2 patterns, none failed, but 1 pattern has no cases \
+                    (--complete)\n";
     assert_eq!(told, expected);
 }
 

@@ -65,9 +65,9 @@ pub(crate) fn misfits(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let place = Place { keys: ctx.keys, db: ctx.db };
     found.retain(|key| reader.as_ref().is_none_or(|user| user.may_read(place, key)));
-    // Where a schema has secrets, what was found may have come from one; and it may have
-    // come from a key that the client may not read.
-    let is_discreet = book.has_secrets() || reader.is_some();
+    // What is secret is left out by who words it. What was found may have come from a key that
+    // the client may not read.
+    let is_discreet = reader.is_some();
     let mut told = Vec::new();
     for key in found {
         let problems = ctx.keys.problems_of(ctx.db, &key);

@@ -47,9 +47,11 @@ pub(crate) fn refusals(ctx: &mut Ctx<'_>) -> Outcome {
     let shown = found.len().min(count);
     ctx.reply.array(shown);
     for (pattern, broken) in found.into_iter().take(count) {
-        ctx.reply.map(8);
+        ctx.reply.map(9);
         ctx.reply.bulk(b"id");
         ctx.reply.integer(i64::try_from(broken.id).unwrap_or(i64::MAX));
+        ctx.reply.bulk(b"count");
+        ctx.reply.integer(i64::try_from(broken.count).unwrap_or(i64::MAX));
         ctx.reply.bulk(b"time");
         ctx.reply.integer(broken.time_ms);
         for (name, text) in [

@@ -2,7 +2,7 @@
 
 use super::{Conclusion, Visited};
 use crate::book::RuleBook;
-use crate::derived::{Entry, Holds};
+use crate::derived::{Contradicted, Entry, Holds};
 use crate::lifetime::{LifetimeProblem, Term};
 use crate::survey::standing::{CONTRADICTIONS_KEPT, deadline_of};
 use crate::survey::{Ground, Occasion, goes_with};
@@ -45,7 +45,9 @@ impl Conclusion {
                 self.end(Some(table), key, 1);
             }
             if returns || compared_by.is_some() {
-                self.misfit(table, key, || book.judging(table).refuse_contradiction(table, key));
+                let what = Contradicted { row: Some(row), members: &[], is_all: true };
+                let judging = book.judging(table);
+                self.misfit(table, key, || judging.contradiction_of(table, key, what));
             }
             return Ok(Visited::Whole);
         }
@@ -189,7 +191,8 @@ impl Conclusion {
         if declared.agrees(ground.view, (table, key), Some(row), member)? {
             return Ok(());
         }
-        self.misfit(table, key, || declared.refuse_standing(table, key, Some(member)));
+        let what = Contradicted { row: Some(row), members: &[member], is_all: true };
+        self.misfit(table, key, || declared.contradiction_of(table, key, what));
         let members = self.report.contradictions.entry(key.to_vec()).or_default();
         if members.len() <= CONTRADICTIONS_KEPT {
             members.insert(member.to_vec());
