@@ -200,6 +200,24 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_replaced_keeps_its_mode_and_stays_behind_its_link() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "old").expect("it is written");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        for mode in [0o600, 0o640, 0o644] {
+            std::fs::set_permissions(&file, Permissions::from_mode(mode)).expect("it is ours");
+            for path in [&file, &link] {
+                replace(path, b"new").expect("it is replaced");
+                let about = std::fs::symlink_metadata(&file).expect("it is there");
+                assert!(about.is_file() && about.mode() & 0o777 == mode, "{mode:o}");
+                assert_eq!(std::fs::read(&file).expect("it is there"), b"new");
+            }
+        }
+        assert!(std::fs::symlink_metadata(&link).expect("it is there").is_symlink());
+    }
+
+    #[test]
     fn lines_stay_and_get_the_values_in_force() {
         check(
             "# mine\nport 7000\nsave 900 1\nsave 300 10\nslave-read-only yes\n",
