@@ -54,7 +54,7 @@ fn acl_load_does_not_wait_for_a_pipe() {
     fs::remove_file(&file).expect("it was there");
     make_pipe(&file);
     let refused = format!("ERR Error loading ACLs, opening file '{file}': it is no regular file");
-    assert_eq!(call(&mut loading, "ACL LOAD"), Frame::Error(refused.into()));
+    assert_eq!(loading.call(["ACL", "LOAD"]).expect("an answer"), Frame::Error(refused.into()));
     assert_eq!(lines(&call(&mut other, "ACL USERS")), ["default"]);
     fs::remove_file(&file).expect("it was there");
     let users: String = (0..10_000).map(|n| format!("user u{n} on nopass ~{n}:* +get\n")).collect();
