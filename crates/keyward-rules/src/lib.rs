@@ -57,7 +57,7 @@ pub use observing::Deed;
 pub use plan::{Difference, DifferenceKind, Effect, compare, compare_for_rows};
 pub use reason::{ByReason, Reason};
 pub use refusal::Refusal;
-pub use shown::{Books, REDACTED, Sender};
+pub use shown::{Books, REDACTED, Sender, names_its_keys};
 pub use survey::{
     CONTRADICTIONS_KEPT, Conclusion, Excess, FOLLOWERS_LOOKED_AT, Faults, Findings, Ground, Report,
     Survey, Weight,

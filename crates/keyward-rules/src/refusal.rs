@@ -114,6 +114,12 @@ impl Refusal {
         }
     }
 
+    /// The line for somebody who may read the key that it is about and nothing else: without
+    /// what was found and without the name of another key.
+    pub fn bare_text(&self) -> &str {
+        self.naming.as_ref().map_or(&self.line, |(_, unnamed)| unnamed).discreet_text()
+    }
+
     /// The same without what was found.
     #[must_use]
     pub fn discreet(mut self) -> Refusal {

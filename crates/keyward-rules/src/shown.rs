@@ -33,6 +33,7 @@ use keyward_resp::{Args, number};
 use keyward_schema::{Content, KeyId, Schema};
 
 use crate::book::RuleBook;
+pub use origin::names_its_keys;
 
 /// What is shown instead of a secret.
 pub const REDACTED: &str = "(redacted)";

@@ -164,6 +164,10 @@ fn add_authorities(
 }
 
 fn read(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    // Opening a pipe would wait for somebody to write to it.
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
     let mut text = Vec::new();
     File::open(file)?.take(bytes_max + 1).read_to_end(&mut text)?;
     if text.len() as u64 > bytes_max {

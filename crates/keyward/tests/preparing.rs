@@ -1,4 +1,4 @@
-//! Files that commands name are read on another thread: nobody waits but who sent the command.
+//! Files that commands name are read on another thread, and only if they are files.
 
 use keyward_resp::Frame;
 use keyward_testkit::{Certificates, Client, Server, call, free_port};
@@ -13,10 +13,6 @@ fn make_pipe(path: &str) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
 }
 
-fn is_silent(client: &mut Client) -> bool {
-    client.try_receive().expect("a connection").is_none()
-}
-
 fn lines(frame: &Frame) -> Vec<String> {
     let Frame::Array(parts) = frame else { panic!("{frame:?}") };
     let text =
@@ -25,32 +21,27 @@ fn lines(frame: &Frame) -> Vec<String> {
 }
 
 #[test]
-fn nobody_but_its_client_waits_while_config_set_reads_certificates() {
+fn config_set_refuses_what_is_no_certificate() {
     let files = Certificates::make();
     let options = files.settings(free_port(), "server");
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let server = Server::keyward(Path::new(PROGRAM), &options);
     let certificate = files.path("server.crt");
     let [mut setting, mut other] = [server.client(), server.client()];
-    let pipe = files.path("pipe.crt");
-    make_pipe(&pipe);
-    setting.send_command(["CONFIG", "SET", "tls-cert-file", &pipe]).expect("it is sent");
-    call(&mut other, "PING");
-    assert!(is_silent(&mut setting));
-    assert_eq!(lines(&call(&mut other, "CONFIG GET tls-cert-file"))[1], certificate);
-    fs::write(&pipe, fs::read(&certificate).expect("a file")).expect("somebody reads it");
-    assert_eq!(setting.receive().expect("an answer"), Frame::Simple(b"OK".to_vec()));
-    assert_eq!(lines(&call(&mut other, "CONFIG GET tls-cert-file"))[1], pipe);
-    // Another one that cannot be used is refused as ever.
-    setting.send_command(["CONFIG", "SET", "tls-cert-file", &pipe]).expect("it is sent");
-    fs::write(&pipe, "nonsense").expect("somebody reads it");
+    let set = |client: &mut Client, file: &str| {
+        client.call(["CONFIG", "SET", "tls-cert-file", file]).expect("an answer")
+    };
+    let nonsense = files.path("nonsense.crt");
+    fs::write(&nonsense, "nonsense").expect("a file");
     let refused = "ERR CONFIG SET failed (possibly related to argument 'tls-cert-file') - Unable \
                    to update TLS configuration. Check server logs.";
-    assert_eq!(setting.receive().expect("an answer"), Frame::Error(refused.into()));
+    assert_eq!(set(&mut setting, &nonsense), Frame::Error(refused.into()));
+    assert_eq!(lines(&call(&mut other, "CONFIG GET tls-cert-file"))[1], certificate);
+    assert_eq!(set(&mut other, &certificate), Frame::Simple(b"OK".to_vec()));
 }
 
 #[test]
-fn nobody_but_its_client_waits_while_acl_load_reads_the_file() {
+fn acl_load_does_not_wait_for_a_pipe() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("users.acl").display().to_string();
     fs::write(&file, "user default on nopass ~* &* +@all\n").expect("a file");
@@ -58,13 +49,13 @@ fn nobody_but_its_client_waits_while_acl_load_reads_the_file() {
     let [mut loading, mut other] = [server.client(), server.client()];
     fs::remove_file(&file).expect("it was there");
     make_pipe(&file);
-    let users: String = (0..10_000).map(|n| format!("user u{n} on nopass ~{n}:* +get\n")).collect();
-    loading.send_command(["ACL", "LOAD"]).expect("it is sent");
-    call(&mut other, "PING");
+    let refused = format!("ERR Error loading ACLs, opening file '{file}': it is no regular file");
+    assert_eq!(loading.call(["ACL", "LOAD"]).expect("an answer"), Frame::Error(refused.into()));
     assert_eq!(lines(&call(&mut other, "ACL USERS")), ["default"]);
-    assert!(is_silent(&mut loading));
-    fs::write(&file, &users).expect("somebody reads it");
-    assert_eq!(loading.receive().expect("an answer"), Frame::Simple(b"OK".to_vec()));
+    fs::remove_file(&file).expect("it was there");
+    let users: String = (0..10_000).map(|n| format!("user u{n} on nopass ~{n}:* +get\n")).collect();
+    fs::write(&file, &users).expect("a file");
+    assert_eq!(call(&mut loading, "ACL LOAD"), Frame::Simple(b"OK".to_vec()));
     let listed = lines(&call(&mut other, "ACL LIST"));
     assert_eq!(listed.len(), 10_001);
     let is_told = |listed: &[String], line: &str| listed.iter().any(|it| it == line);
@@ -74,7 +65,6 @@ fn nobody_but_its_client_waits_while_acl_load_reads_the_file() {
     let listed = lines(&call(&mut other, "ACL LIST"));
     assert!(is_told(&listed, "user u77 on nopass ~77:* resetchannels -@all +get +set"));
     // Inside a transaction everybody waits, and what is wrong is told as ever.
-    fs::remove_file(&file).expect("it was there");
     fs::write(&file, "nonsense\n").expect("a file");
     call(&mut other, "MULTI");
     call(&mut other, "ACL LOAD");

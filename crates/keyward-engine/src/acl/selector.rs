@@ -163,9 +163,28 @@ impl Selector {
         rules.collect::<Vec<_>>().join(&b' ')
     }
 
-    /// All rules, as a file has them.
+    /// All rules as they stand between parentheses: words that would be read otherwise there
+    /// have quotes.
+    pub(super) fn quoted_rules<'a>(&'a self, told: &mut Told<'a>) -> Vec<u8> {
+        let rules = self.rules(told);
+        let quoted = |word: &[u8]| match word.iter().any(|byte| b"\"')".contains(byte)) {
+            true => {
+                let escape = |byte: &u8| matches!(byte, b'"' | b'\\').then_some(b'\\');
+                let bytes = word.iter().flat_map(|byte| escape(byte).into_iter().chain([*byte]));
+                [b'"'].into_iter().chain(bytes).chain([b'"']).collect()
+            }
+            false => word.to_vec(),
+        };
+        rules.split(|byte| *byte == b' ').map(quoted).collect::<Vec<_>>().join(&b' ')
+    }
+
+    /// All rules, as a file has them. Beside a right to all keys no other is told: it would not
+    /// be taken.
     pub(super) fn rules<'a>(&'a self, told: &mut Told<'a>) -> Vec<u8> {
-        let mut rules = self.key_rules();
+        let mut rules = match self.grants_all_keys(Access::ALL) {
+            true => b"~*".to_vec(),
+            false => self.key_rules(),
+        };
         if !rules.is_empty() {
             rules.push(b' ');
         }

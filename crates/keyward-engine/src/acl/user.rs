@@ -185,7 +185,7 @@ impl User {
         let (root, others) = self.selectors.split_first().expect("there is always a root");
         line.extend_from_slice(&root.rules(told));
         for selector in others {
-            line.extend_from_slice(&[b" (", selector.rules(told).as_slice(), b")"].concat());
+            line.extend_from_slice(&[b" (", selector.quoted_rules(told).as_slice(), b")"].concat());
         }
         line
     }

@@ -157,6 +157,17 @@ pub(crate) struct Shared {
     pub(crate) schemas_loaded: String,
 }
 
+/// What a client is told that is unblocked before its command has an answer.
+fn unanswered(command: CommandId) -> &'static [u8] {
+    match command {
+        // They go on only for who waits.
+        CommandId::ConfigSet | CommandId::AclLoad => {
+            b"UNBLOCKED client unblocked via CLIENT UNBLOCK, its command has no effect"
+        }
+        _ => b"UNBLOCKED client unblocked via CLIENT UNBLOCK, the outcome of its command is not known",
+    }
+}
+
 impl Shared {
     /// What clients share in an engine without clients.
     pub(crate) fn new(
@@ -375,6 +386,11 @@ impl Shared {
         };
         keys.changes.waiting.end(client, &blocked);
         let awaited = self.end_ack_wait(client);
+        let is_unanswered = blocked.on_timeout == TimeoutReply::Zero && awaited.is_none();
+        let error = match error {
+            None if is_unanswered => Some(WireError::line(&[unanswered(blocked.command.id)])),
+            error => error,
+        };
         let ns = std::mem::take(&mut session.spent_ns);
         let counters = self.stats.calls.of_mut(blocked.command.id);
         if let Some(error) = &error {

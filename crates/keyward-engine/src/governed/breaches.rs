@@ -8,10 +8,10 @@
 use super::discretion::{self, Call};
 use crate::acl::check::Place;
 use crate::engine::context::Stage;
-use crate::sessions::refusals::{self, Breach};
+use crate::sessions::refusals::{self, Bare, Breach};
 use keyward_commands::WireError;
 use keyward_lua::LogLevel;
-use keyward_rules::Refusal;
+use keyward_rules::{Refusal, names_its_keys};
 use keyward_schema::KeyId;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -77,6 +77,8 @@ pub(super) fn remember(
     let mut keys_concerned: Vec<&[u8]> = named.collect();
     let named = keys_concerned.len();
     let shown = keys.shown(call.db, call.command, call.args, call.sender);
+    // A key is another one in another database.
+    let names_its_keys = call.db == *db && names_its_keys(call.command, call.args, call.sender);
     for reason in reasons {
         let pattern = keys
             .book_of(*db)
@@ -84,6 +86,8 @@ pub(super) fn remember(
         let place = (*db, pattern.unwrap_or_default().into());
         keys_concerned.truncate(named);
         keys_concerned.extend(reason.key());
+        let bare =
+            || Bare { name_words: call.command.name_words(), reason: reason.bare_text().into() };
         let breach = Breach {
             time_ms: keys.now_ms(),
             outcome,
@@ -91,7 +95,8 @@ pub(super) fn remember(
             client_name: session.name.as_deref().unwrap_or_default(),
             reason: reason.text(),
             naming: reason.named(),
-            keys: &keys_concerned,
+            bare: (!names_its_keys).then(bare),
+            keys: (names_its_keys || reason.key().is_some()).then_some(&keys_concerned),
         };
         shared.refusals.push(place, &shown, breach);
     }

@@ -90,11 +90,18 @@ fn tell_kept(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &Repor
         let line = format!("Database {db}: {kept}{derived}. {some}");
         host.log(LogLevel::Warning, line.as_bytes());
     }
-    // Rows that differ in secrets only have the same line.
+    // Where a schema has secrets, what was found may have come from one, and whoever reads a log
+    // may not be one of those who read the key. Without it several rows have the same line.
     let mut told = BTreeSet::new();
-    for line in report.problems.iter().map(|problem| problem.text()) {
-        if told.insert(line) {
+    for problem in &report.problems {
+        let problem = match book.has_secrets() {
+            true => problem.clone().discreet(),
+            false => problem.clone(),
+        };
+        let line = problem.text().to_owned();
+        if !told.contains(&line) {
             host.log(LogLevel::Warning, line.as_bytes());
+            told.insert(line);
         }
     }
 }

@@ -59,8 +59,11 @@ pub(crate) struct Broken {
     pub(crate) reason: Box<str>,
     /// Another key that the reason names, and the reason without it.
     pub(crate) naming: Option<(Box<[u8]>, Box<str>)>,
+    /// What is shown instead to who may not read every key, of a command that may have touched
+    /// others than it names.
+    pub(crate) bare: Option<Bare>,
     /// The keys of the command, and that which it broke the schema with; `None` if that would
-    /// be too much to keep.
+    /// be too much to keep, or the entry is only for who may read every key.
     pub(crate) keys: Option<Vec<Box<[u8]>>>,
 }
 
@@ -73,8 +76,17 @@ impl Broken {
             && self.reason == other.reason
             && self.naming == other.naming
             && self.keys == other.keys
+            && self.bare.is_some() == other.bare.is_some()
             && name(self) == name(other)
     }
+}
+
+/// A command without its arguments and a reason without what was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Bare {
+    /// How many words of the command are its name.
+    pub(crate) name_words: usize,
+    pub(crate) reason: Box<str>,
 }
 
 /// Who broke the schema, and when.
@@ -85,8 +97,10 @@ pub(crate) struct Breach<'a> {
     pub(crate) client_name: &'a [u8],
     pub(crate) reason: &'a str,
     pub(crate) naming: Option<(&'a [u8], &'a str)>,
-    /// The keys of the command, and that which it broke the schema with.
-    pub(crate) keys: &'a [&'a [u8]],
+    pub(crate) bare: Option<Bare>,
+    /// The keys of the command, and that which it broke the schema with; `None` if it is only
+    /// for who may read every key.
+    pub(crate) keys: Option<&'a [&'a [u8]]>,
 }
 
 /// Keys, if they are few and short enough to be kept.
@@ -109,7 +123,7 @@ pub(crate) struct Refusals {
 impl Refusals {
     /// Keeps a command in mind by what is shown of it.
     pub(crate) fn push(&mut self, place: Place, shown: &[Cow<'_, [u8]>], breach: Breach<'_>) {
-        let Breach { time_ms, outcome, address, client_name, reason, naming, keys } = breach;
+        let Breach { time_ms, outcome, address, client_name, reason, naming, bare, keys } = breach;
         let naming = naming.filter(|(key, _)| key.len() <= KEY_BYTES_MAX);
         let mut entry = Broken {
             id: self.next_id,
@@ -121,7 +135,8 @@ impl Refusals {
             command: cut(shown),
             reason: reason.into(),
             naming: naming.map(|(key, unnamed)| (key.into(), unnamed.into())),
-            keys: kept(keys),
+            bare,
+            keys: keys.and_then(kept),
         };
         self.next_id += 1;
         let most = if place.1.is_empty() { WITHOUT_PATTERN } else { PER_PATTERN };
@@ -181,7 +196,8 @@ mod tests {
             client_name: b"",
             reason,
             naming: None,
-            keys: &[],
+            bare: None,
+            keys: Some(&[]),
         };
         refusals.push((db, pattern.into()), &[Cow::Borrowed(b"SET".as_slice())], breach);
     }

@@ -195,6 +195,68 @@ fn what_transactions_and_scripts_broke_is_shown_to_who_may_read_the_key_of_it() 
 }
 
 #[test]
+fn refusals_show_neither_scripts_nor_their_arguments_to_who_may_read_some_keys() {
+    let (mut test, admin, ann) = shop("+keyward|refusals %R~user:?");
+    test.call(admin, "HSET user:7 email a");
+    let script =
+        "EVAL redis.call('SET','elsewhere',ARGV[1])redis.call('HSET','user:1','email','a') 0";
+    let inner = "EVAL redis.call('HSET','user:1','age',ARGV[1]) 0";
+    for mode in ["SCHEMA", "WARN"] {
+        test.call(admin, &format!("KEYWARD MODE {mode}"));
+        test.call(admin, &format!("{script} 424242"));
+        test.call(admin, &format!("{inner} 424242"));
+        test.call(admin, "MULTI");
+        test.call(admin, "SET elsewhere 424242");
+        test.call(admin, "HSET user:1 age 999");
+        test.call(admin, "EXEC");
+        test.call(admin, "SORT elsewhere STORE user:1");
+    }
+    let all = test.call(admin, "KEYWARD REFUSALS COUNT 100");
+    assert!(all.contains("424242") && all.contains("ARGV[1]"), "{all}");
+    let shown = test.call(ann, "KEYWARD REFUSALS COUNT 100");
+    assert!(shown.contains("$4\r\nEVAL\r\n$6\r\nreason\r\n"), "{shown}");
+    assert!(shown.contains("SCHEMA user:1: "), "{shown}");
+    assert!(!shown.contains("ARGV") && !shown.contains("elsewhere"), "{shown}");
+    assert!(!shown.contains("424242"), "{shown}");
+}
+
+/// Words of a reply to a call with arguments of any bytes.
+fn ask(test: &mut TestEngine, client: ClientId, words: &[&str]) -> String {
+    String::from_utf8_lossy(&test.ask(client, words).1).into_owned()
+}
+
+#[test]
+fn rights_are_the_same_after_they_were_told_and_read() {
+    let keys = ["q", "\"q\"", "its", "it's", "a", "a)", "aA", "a\\x41\"", "k", "k1", "other"];
+    let rules: [&[&str]; 2] = [
+        &["%R~*", "%W~*", "%R~k1", "+get"],
+        &[
+            r#"(~'"q"' +get)"#,
+            r#"(~"it's" +get)"#,
+            r#"(~"a)" +get)"#,
+            r#"(~"a\\x41\"" +get)"#,
+            "(%R~* %W~* ~k +set)",
+        ],
+    ];
+    for rules in rules {
+        let (mut test, admin, _) = shop("");
+        let set = [&["ACL", "SETUSER", "bob", "reset", "on"], rules].concat();
+        assert_eq!(ask(&mut test, admin, &set), "+OK\r\n", "{rules:?}");
+        let granted = |test: &mut TestEngine| {
+            let get = |key| ask(test, admin, &["ACL", "DRYRUN", "bob", "GET", key]);
+            keys.map(get)
+        };
+        let before = granted(&mut test);
+        let list = test.call(admin, "ACL LIST");
+        let line = list.lines().find(|line| line.starts_with("user bob ")).expect("a line");
+        let told: Vec<&str> = line.split(' ').skip(2).collect();
+        let set = [&["ACL", "SETUSER", "bob", "reset"], told.as_slice()].concat();
+        assert_eq!(ask(&mut test, admin, &set), "+OK\r\n", "{line}");
+        assert_eq!(granted(&mut test), before, "{line}");
+    }
+}
+
+#[test]
 fn misfits_are_shown_to_who_may_read_them() {
     let (mut test, admin, ann) = shop("+keyward|misfits %R~user:1");
     test.call(admin, "KEYWARD MODE WARN");

@@ -3,9 +3,10 @@
 //!
 //! The same arguments as Redis 7.0.15 redacts (its `redactClientCommandArgument`), and
 //! some that it shows: those of calls that are wrong, where it gives up before it has seen
-//! the password, and the pass phrases of TLS keys.
+//! the password, the pass phrases of TLS keys, and those of a command that KEYWARD EXPLAIN or
+//! ACL DRYRUN is asked about.
 
-use keyward_commands::{Command, CommandId, args};
+use keyward_commands::{Command, CommandId, args, find};
 use keyward_resp::Args;
 
 /// Settings whose values are secret.
@@ -19,6 +20,30 @@ const MIGRATE_OPTIONS: usize = 6;
 /// beside one. Options are read one by one: a password may be the word KEYS, and a client
 /// may be called AUTH.
 pub(super) fn each(command: &Command, args: Args<'_>, mut hide: impl FnMut(usize)) {
+    let mut command = command;
+    let mut start = 0;
+    // One may be asked about a command that asks about another.
+    while let Some(about) = asked_about(command) {
+        start += about;
+        match find(args.from(start.min(args.len()))) {
+            Ok(inner) => command = inner,
+            // It may be the other name of a command (`rename-command`).
+            Err(_) => return (start + 1..args.len()).for_each(hide),
+        }
+    }
+    each_of(command, args.from(start), |index| hide(start + index));
+}
+
+/// Where the command begins that a command is asked about.
+fn asked_about(command: &Command) -> Option<usize> {
+    match command.id {
+        CommandId::KeywardExplain => Some(2),
+        CommandId::AclDryRun => Some(3),
+        _ => None,
+    }
+}
+
+fn each_of(command: &Command, args: Args<'_>, mut hide: impl FnMut(usize)) {
     let is = |index: usize, word: &str| args.get(index).is_some_and(|a| args::is(a, word));
     let mut at = match command.id {
         CommandId::Auth | CommandId::Hello => 1,

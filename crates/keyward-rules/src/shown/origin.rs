@@ -7,8 +7,18 @@ use keyward_commands::flags::KeyFlag;
 use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
 
-use super::{Books, Sender};
+use super::{Books, Sender, Subject};
 use crate::book::RuleBook;
+
+/// Whether a call names every key that its arguments, and what is found by it, can be of. A
+/// program may touch any other, what a script calls has its arguments from anywhere, SORT reads
+/// keys that nobody names, and EXEC names none.
+pub fn names_its_keys(command: &Command, args: Args<'_>, sender: Sender) -> bool {
+    sender == Sender::Client
+        && Subject::of(command) != Subject::Program
+        && !matches!(command.id, CommandId::Sort | CommandId::SortRo)
+        && command.keys_in(args).len() > 0
+}
 
 impl Books<'_> {
     /// Whether a refusal of a call, or a warning about it, may show what was found: values,

@@ -36,6 +36,16 @@ fn passwords_are_redacted_without_a_schema() {
         "MIGRATE h 1  0 5 AUTH2 u p KEYS auth k",
         "MIGRATE h 1  0 5 AUTH2 (redacted) (redacted) KEYS auth k",
     );
+    check("KEYWARD EXPLAIN AUTH p", "KEYWARD EXPLAIN AUTH (redacted)");
+    check(
+        "KEYWARD EXPLAIN keyward explain CONFIG SET requirepass p",
+        "KEYWARD EXPLAIN keyward explain CONFIG SET requirepass (redacted)",
+    );
+    check("KEYWARD EXPLAIN AUTH2 p", "KEYWARD EXPLAIN AUTH2 (redacted)");
+    check("KEYWARD EXPLAIN KEYWARD EXPLAIN", "KEYWARD EXPLAIN KEYWARD EXPLAIN");
+    check("KEYWARD EXPLAIN SET k v", "KEYWARD EXPLAIN SET k v");
+    check("ACL DRYRUN u AUTH p", "ACL DRYRUN u AUTH (redacted)");
+    check("ACL DRYRUN u", "ACL DRYRUN u");
     check("SET k v", "SET k v");
     check("EVAL s 0 a", "EVAL s 0 a");
 }

@@ -25,9 +25,15 @@ impl UsersFile {
 
     /// The users of the file.
     pub(crate) fn read(&self, reader: UsersReader) -> Result<UsersRead, String> {
-        let text = std::fs::read(&self.path).map_err(|error| {
-            format!("Error loading ACLs, opening file '{}': {}", self.name, reason(&error))
-        })?;
+        let failed =
+            |reason: &str| format!("Error loading ACLs, opening file '{}': {reason}", self.name);
+        let unreadable = |error| failed(&reason(&error));
+        // Opening a pipe would wait for somebody to write to it; a directory has Redis's words.
+        let about = std::fs::metadata(&self.path).map_err(unreadable)?;
+        if !about.is_file() && !about.is_dir() {
+            return Err(failed("it is no regular file"));
+        }
+        let text = std::fs::read(&self.path).map_err(unreadable)?;
         Ok(reader.read(&self.name, &text))
     }
 }

@@ -2,8 +2,8 @@
 //! of users (ACL LOAD).
 //!
 //! Owns the job that has it read and lets the command go on. One is read at a time, in the
-//! order in which they came: a file may be slow, or a pipe that nobody writes to, and takes
-//! one thread then.
+//! order in which they came: a file may be slow, and takes one thread then. What is no regular
+//! file is not opened.
 //! Not here: what is read (`keyward-tls`, `files/users.rs`), what comes of it (`host`).
 
 pub(crate) mod wanted;
@@ -24,6 +24,10 @@ pub(crate) async fn prepare(server: Rc<Server>) {
             let Some((client, wanted)) = next else { break };
             let prepared = on_thread(alarm.clone(), move || wanted.read()).await;
             let core = &mut *server.core.borrow_mut();
+            if core.host.preparations.is_wanted_by(client) {
+                // It was unblocked, and waits for another.
+                continue;
+            }
             core.host.preparations.put(client, prepared);
             core.engine.set_time(core.host.clock.now_us());
             core.engine.prepared(&mut core.host, client);

@@ -12,7 +12,9 @@ use super::{Settings, row, rows};
 use keyward_engine::Rewrite;
 use keyward_resp::split_words;
 use std::collections::BTreeSet;
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
 /// Stands above what was appended.
@@ -33,12 +35,14 @@ pub(super) fn rewrite(
     replace(path, new.as_bytes())
 }
 
-/// Replaces a file as a whole.
+/// Replaces a file as a whole; a link is followed. The new one has the mode of the old, and its
+/// owner and group as far as this process may give a file away.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    let written = write_durably(&temporary, bytes);
+    let written = write_durably(&temporary, bytes, std::fs::metadata(path).ok());
     let replaced = written.and_then(|()| std::fs::rename(&temporary, path));
     if replaced.is_err() {
         // The error tells more than a second one would.
@@ -47,10 +51,29 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replaced
 }
 
-fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = std::fs::File::create(path)?;
+fn write_durably(path: &Path, bytes: &[u8], old: Option<Metadata>) -> io::Result<()> {
+    // Nobody else may open it before it has its mode.
+    let mode = if old.is_some() { 0o600 } else { 0o666 };
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+    if let Some(old) = old {
+        take_after(&file, &old)?;
+    }
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+/// Gives a file the owner, group and mode of another. What was for the group is for nobody where
+/// the group would be another one.
+fn take_after(file: &File, old: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    if new.uid() != old.uid() {
+        // Only root may do so.
+        let _ = fchown(file, Some(old.uid()), None);
+    }
+    let has_group = new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
+    let mode = old.mode() & if has_group { 0o777 } else { 0o707 };
+    file.set_permissions(Permissions::from_mode(mode))
 }
 
 /// The text of the file with the values in force.
@@ -183,6 +206,24 @@ mod tests {
             merged(&settings, old, Rewrite::Changed, &[]),
             expected.replace("HERE", &directory)
         );
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_mode_and_stays_behind_its_link() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "old").expect("it is written");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        for mode in [0o600, 0o640, 0o644] {
+            std::fs::set_permissions(&file, Permissions::from_mode(mode)).expect("it is ours");
+            for path in [&file, &link] {
+                replace(path, b"new").expect("it is replaced");
+                let about = std::fs::symlink_metadata(&file).expect("it is there");
+                assert!(about.is_file() && about.mode() & 0o777 == mode, "{mode:o}");
+                assert_eq!(std::fs::read(&file).expect("it is there"), b"new");
+            }
+        }
+        assert!(std::fs::symlink_metadata(&link).expect("it is there").is_symlink());
     }
 
     #[test]

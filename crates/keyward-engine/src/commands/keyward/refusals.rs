@@ -63,14 +63,16 @@ pub(crate) fn refusals(ctx: &mut Ctx<'_>) -> Outcome {
             ctx.reply.bulk(name.as_bytes());
             ctx.reply.bulk(text);
         }
-        ctx.reply.bulk(b"command");
-        ctx.reply.array(broken.command.len());
-        broken.command.iter().for_each(|word| ctx.reply.bulk(word));
-        ctx.reply.bulk(b"reason");
-        let reason = match &broken.naming {
-            Some((key, unnamed)) if !may_read(key) => unnamed,
-            _ => &broken.reason,
+        let (words, reason) = match (&broken.bare, &broken.naming) {
+            (Some(bare), _) if reader.is_some() => (bare.name_words, &bare.reason),
+            (_, Some((key, unnamed))) if !may_read(key) => (usize::MAX, unnamed),
+            _ => (usize::MAX, &broken.reason),
         };
+        let command = &broken.command[..broken.command.len().min(words)];
+        ctx.reply.bulk(b"command");
+        ctx.reply.array(command.len());
+        command.iter().for_each(|word| ctx.reply.bulk(word));
+        ctx.reply.bulk(b"reason");
         ctx.reply.bulk(reason.as_bytes());
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! XCLAIM, XAUTOCLAIM: entries that are pending go to another consumer.
 //!
 //! Effects: an XCLAIM for each entry that changed hands or was found gone, with all that is
-//! known of it; XGROUP SETID where nothing but the last id of the group changed.
+//! known of it; XGROUP SETID where the last id of the group changed.
 
+use super::group_read::advance;
 use super::log::{Claim, GroupName};
 use super::{CONSUMER_CREATED, ids, no_key_or_group, now_ms, reply_entry, reply_id};
 use crate::engine::context::{Ctx, Outcome};
@@ -171,13 +172,18 @@ pub(crate) fn xclaim(ctx: &mut Ctx<'_>) -> Outcome {
     let ids: Vec<StreamId> = texts.iter().map_while(|text| ids::strict(text, 0).ok()).collect();
     let options = parse_claim_options(ctx.args, 5 + ids.len(), &mut claiming)?;
     let (key, name) = (ctx.key(1), ctx.args.at(2));
+    let is_replayed = ctx.shared.is_loading || ctx.keys.is_following();
     let mut stream: Edit<'_, Stream> = ctx.keys.edit(key)?.ok_or(WireError::NoSuchKey)?;
     let place = ctx.reply.defer();
     let mut replied = 0;
     let mut progress = None;
     stream.edit_group(name, |body, group| {
         if options.last_id > group.last_id {
-            group.last_id = options.last_id;
+            // In a log it is what XREADGROUP gave: an entry, and the last that the group has.
+            match is_replayed && ids == [options.last_id] && body.get(options.last_id).is_some() {
+                true => advance(body, group, options.last_id),
+                false => group.last_id = options.last_id,
+            }
             progress = Some((group.last_id, group.entries_read));
         }
         for (id, text) in ids.iter().copied().zip(texts.iter()) {
@@ -195,12 +201,14 @@ pub(crate) fn xclaim(ctx: &mut Ctx<'_>) -> Outcome {
             replied += 1;
         }
     });
-    let progress = progress.filter(|_| claiming.claims.is_empty());
-    let changed = claiming.changed + u64::from(progress.is_some());
+    let is_progress_alone = progress.is_some() && claiming.claims.is_empty();
+    let changed = claiming.changed + u64::from(is_progress_alone);
     finish(stream, changed + u64::from(claiming.is_consumer_new));
     ctx.reply.end_array(place, replied);
     log(ctx, &claiming);
-    if let Some((last_id, read)) = progress {
+    // Who replays the claims would count an entry that nobody was given.
+    let is_told = claiming.claims.is_empty() || !is_replayed;
+    if let Some((last_id, read)) = progress.filter(|_| is_told) {
         GroupName { key: key.bytes, name }.log_progress(ctx, last_id, read);
     }
     Ok(())

@@ -88,12 +88,7 @@ fn news(
     let start = group.last_id.next().unwrap_or(StreamId::MIN);
     for entry in body.range([start, StreamId::MAX], Direction::Forward).take(count) {
         if entry.id > group.last_id {
-            group.entries_read = match group.entries_read {
-                Some(read) if !body.has_gap_from(entry.id) => Some(read.wrapping_add(1)),
-                read if body.facts().added == 0 => read,
-                _ => body.added_up_to(entry.id),
-            };
-            group.last_id = entry.id;
+            advance(body, group, entry.id);
             done.progress = Some((group.last_id, group.entries_read));
         }
         reply_entry(reply, &entry);
@@ -106,6 +101,16 @@ fn news(
         replied += 1;
     }
     reply.end_array(place, replied);
+}
+
+/// A group has been given its next entry.
+pub(super) fn advance(body: &Body, group: &mut Group, id: StreamId) {
+    group.entries_read = match group.entries_read {
+        Some(read) if !body.has_gap_from(id) => Some(read.wrapping_add(1)),
+        read if body.facts().added == 0 => read,
+        _ => body.added_up_to(id),
+    };
+    group.last_id = id;
 }
 
 /// Entries that the consumer has and did not acknowledge. Of those that are not in the

@@ -15,7 +15,7 @@ use crate::net::exchange;
 use crate::process::supervisor::Phase;
 use crate::process::{descriptors, log, memory};
 use crate::serve::errands::queue::Errand;
-use crate::serve::preparing::wanted::{Prepared, Wanted};
+use crate::serve::preparing::wanted::{Prepared, TOO_MANY, Wanted};
 use crate::serve::{busy, info};
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -73,6 +73,7 @@ impl ServerHost {
         };
         let tls = match (changed.tls(), self.preparations.take(client)) {
             (None, _) => Ok(None),
+            (Some(_), None) if self.preparations.is_full() => return Err(refused(&TOO_MANY)),
             // Unless another client was faster with another setting.
             (Some(options), Some(Prepared::Tls(of, read))) if options == *of => read.map(Some),
             (Some(options), _) => Configuration::read(&options).map(Some),
@@ -166,8 +167,7 @@ impl Host for ServerHost {
         let mut changed = self.settings.clone();
         let is_sound = changed.set_live(pairs, self.is_local(client)).is_ok();
         let Some(options) = changed.tls().filter(|_| is_sound) else { return false };
-        self.preparations.want(client, Wanted::Tls(Box::new(options)));
-        true
+        self.preparations.want(client, Wanted::Tls(Box::new(options)))
     }
 
     fn is_fixed_while_loading(&self, client: ClientId, name: &[u8]) -> bool {
@@ -183,14 +183,16 @@ impl Host for ServerHost {
 
     fn read_users_elsewhere(&mut self, client: ClientId, reader: UsersReader) -> bool {
         let Some(file) = UsersFile::of(&self.settings) else { return false };
-        self.preparations.want(client, Wanted::Users(file, reader));
-        true
+        self.preparations.want(client, Wanted::Users(file, reader))
     }
 
     fn users_read(&mut self, client: ClientId) -> Option<Result<UsersRead, String>> {
-        match self.preparations.take(client)? {
-            Prepared::Users(read) => Some(read),
-            Prepared::Tls(..) => None,
+        match self.preparations.take(client) {
+            Some(Prepared::Users(read)) => Some(read),
+            None if self.preparations.is_full() => {
+                Some(Err(format!("Error loading ACLs, {TOO_MANY}")))
+            }
+            Some(Prepared::Tls(..)) | None => None,
         }
     }
 

@@ -7,6 +7,12 @@ use keyward_tls::{Configuration, Options, TlsError};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+/// How many commands may wait: more come only while a file keeps its reader waiting.
+const WANTED_MAX: usize = 128;
+
+/// Why a command may not wait as well.
+pub(crate) const TOO_MANY: &str = "too many commands wait for files to be read";
+
 /// What a command waits for.
 #[derive(Debug)]
 pub(crate) enum Wanted {
@@ -52,10 +58,26 @@ impl Preparations {
         Preparations { wanted: VecDeque::new(), read: None, notice }
     }
 
-    /// A client's command waits for this.
-    pub(crate) fn want(&mut self, client: ClientId, wanted: Wanted) {
+    /// A client's command waits for this, and for nothing that it wanted before it was
+    /// unblocked; whether it may.
+    pub(crate) fn want(&mut self, client: ClientId, wanted: Wanted) -> bool {
+        self.wanted.retain(|(of, _)| *of != client);
+        if self.is_full() {
+            return false;
+        }
         self.wanted.push_back((client, wanted));
         self.notice.give();
+        true
+    }
+
+    /// Whether no further command may wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.wanted.len() >= WANTED_MAX
+    }
+
+    /// Whether a client waits for something that is not being read yet.
+    pub(super) fn is_wanted_by(&self, client: ClientId) -> bool {
+        self.wanted.iter().any(|(of, _)| *of == client)
     }
 
     pub(super) fn next(&mut self) -> Option<(ClientId, Wanted)> {
