@@ -29,11 +29,14 @@ impl RuleBook {
     /// out.
     pub fn misfit_of(&self, table: KeyId, key: &[u8], row: &dyn Row) -> Option<Refusal> {
         let bounds = self.schema().key(table).bounds;
-        self.refuse_unfit(table, key, row, What::Whole(None)).or_else(|| {
-            let most = bounds.max_len.or(bounds.max_members)?;
-            let count = row.len() as u64;
-            (count > most).then(|| self.refuse_count(table, key, count))
-        })
+        let most = bounds.max_len.or(bounds.max_members);
+        let is_of_type = self.traits(table).row_type == Some(row.row_type());
+        let count = row.len() as u64;
+        // Counted first: whoever has far too many is judged again with every one that comes.
+        if is_of_type && most.is_some_and(|most| count > most) {
+            return Some(self.refuse_count(table, key, count));
+        }
+        self.refuse_unfit(table, key, row, What::Whole(None))
     }
 
     /// Whether a row has more elements than its bound admits, and the bound drops elements

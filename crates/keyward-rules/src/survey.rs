@@ -223,7 +223,12 @@ impl Findings {
         self.takes_from_rows() || self.built > 0
     }
 
-    /// The same without entries that are built.
+    /// The same without what comes later, by a write, a use or a start.
+    pub fn changes_at_once(&self) -> bool {
+        self.destroyed + self.redated + self.built + self.evicted + self.unkept > 0
+    }
+
+    /// Whether any row changes that is there.
     fn takes_from_rows(&self) -> bool {
         let now = self.destroyed + self.redated + self.evicted + self.unkept;
         now + self.cut_later + self.shortened_later > 0

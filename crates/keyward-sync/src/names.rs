@@ -20,8 +20,8 @@ pub(crate) fn bare(table: &str) -> &str {
     table.rsplit('.').next().unwrap_or(table)
 }
 
-/// What PostgreSQL 15 reserves, in every place or in some where names stand.
-const RESERVED: [&str; 98] = [
+/// What PostgreSQL up to 18 reserves, in every place or in some where names stand.
+const RESERVED: [&str; 101] = [
     "all",
     "analyse",
     "analyze",
@@ -106,6 +106,7 @@ const RESERVED: [&str; 98] = [
     "similar",
     "some",
     "symmetric",
+    "system_user",
     "table",
     "tablesample",
     "then",
@@ -120,6 +121,8 @@ const RESERVED: [&str; 98] = [
     "verbose",
     "when",
     "where",
+    "window",
+    "with",
 ];
 
 #[cfg(test)]

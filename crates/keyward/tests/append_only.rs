@@ -586,7 +586,7 @@ fn a_keyspace_may_change_what_outlives_a_restart() {
         .output()
         .expect("it runs");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("1 rows are not kept (persist = \"none\")"), "{told}");
+    assert!(told.contains("1 row is not kept (persist = \"none\")"), "{told}");
     let plan = told.lines().find_map(|line| line.split_once("--accept ")).expect("a plan").1;
     let server = start_with(["aof", "rdb", "none"], &["--accept", plan]);
     assert_eq!(values(&server), [is("logged"), is("logged"), is("logged")]);

@@ -185,14 +185,17 @@ pub(crate) fn begin_histories(keys: &mut Keyspace, shared: &mut Shared, host: &m
     start.end(keys);
 }
 
-/// Changefeeds that a schema without sinks has found, and what goes by them from then on: nothing.
+/// Whether a keyspace has sinks, and with them a changefeed.
+fn has_feed(schema: &Schema, keyspace: usize) -> bool {
+    schema.keys.iter().any(|key| key.is_changefeed && key.keyspace == keyspace)
+}
+
+/// Changefeeds that a keyspace without sinks has found, and what goes by them from then on: nothing.
 /// They are streams that no pattern is for, and whoever stores them has to see that sinks were away.
 /// Those that say so already are left out.
 fn deserted(keys: &mut Keyspace, db: usize, schema: &Schema) -> Vec<(Vec<u8>, FeedMarks)> {
-    if schema.keys.iter().any(|key| key.is_changefeed) {
-        return Vec::new();
-    }
-    let found = schema.keyspaces().enumerate().filter_map(|(at, keyspace)| {
+    let found = schema.keyspaces().enumerate().filter(|(at, _)| !has_feed(schema, *at));
+    let found = found.filter_map(|(at, keyspace)| {
         let feed = changefeed_key(&keyspace.name).into_bytes();
         let row = keys.find(keys.key_in(db, &feed))?;
         let groups = stream_of(row.value())?.groups();
@@ -324,6 +327,10 @@ fn stream_of(value: Value<'_>) -> Option<&Stream> {
 /// Refuses to empty a database while its changefeed has entries, or rows are there that would
 /// have to be in it.
 pub(super) fn guard_flush(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.session.is_primary {
+        // The primary has done it.
+        return Ok(());
+    }
     let databases = match ctx.command.id {
         CommandId::FlushAll => 0..ctx.keys.database_count(),
         CommandId::FlushDb => ctx.db..ctx.db + 1,
@@ -332,8 +339,8 @@ pub(super) fn guard_flush(ctx: &mut Ctx<'_>) -> Outcome {
     for db in databases {
         let Some(book) = ctx.keys.book_of(db).cloned() else { continue };
         let schema = book.schema();
+        guard_deserted(ctx.keys, db, schema)?;
         if !book.has_sinks() {
-            guard_deserted(ctx.keys, db, schema)?;
             continue;
         }
         let database = ctx.keys.database_at(db);
@@ -357,7 +364,8 @@ pub(super) fn guard_flush(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// The same where no key has a sink any longer.
 fn guard_deserted(keys: &mut Keyspace, db: usize, schema: &Schema) -> Outcome {
-    for keyspace in schema.keyspaces() {
+    let deserted = schema.keyspaces().enumerate().filter(|(at, _)| !has_feed(schema, *at));
+    for (_, keyspace) in deserted {
         let feed = changefeed_key(&keyspace.name);
         let row = keys.find(keys.key_in(db, feed.as_bytes()));
         let stream = row.as_ref().and_then(|row| stream_of(row.value()));

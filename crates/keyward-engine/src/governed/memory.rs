@@ -64,7 +64,7 @@ pub(crate) struct Damaged;
 /// What a schema in force took the place of that no file has: a start goes on with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Replaced {
-    /// The SHA-1 of what the text means that the file had; `None` if there was no file.
+    /// The SHA-1 of the text that the file had, and of what it means; `None` if there was no file.
     pub(crate) file: Option<String>,
     /// Whether it came with the data; else KEYWARD SCHEMA APPLY put it in force.
     pub(crate) has_come: bool,
@@ -73,12 +73,20 @@ pub(crate) struct Replaced {
 impl Replaced {
     /// A schema is applied in the place of this text.
     pub(crate) fn by_apply(text: Option<&str>) -> Replaced {
-        Replaced { file: text.map(|text| sha1(&meaning_of(text))), has_come: false }
+        let sums = |text: &str| format!("{}-{}", sha1(text), sha1(&meaning_of(text)));
+        Replaced { file: text.map(sums), has_come: false }
+    }
+
+    /// Whether the file had this text.
+    pub(crate) fn is_of(&self, text: &str) -> bool {
+        let sum = self.file.as_ref().and_then(|sums| sums.split('-').next());
+        sum.is_some_and(|sum| sum == sha1(text))
     }
 
     /// Whether the file had this text, or one that means the same.
-    pub(crate) fn is_of(&self, text: &str) -> bool {
-        self.file.as_ref().is_some_and(|sum| *sum == sha1(&meaning_of(text)))
+    fn is_like(&self, text: &str) -> bool {
+        let sum = self.file.as_ref().and_then(|sums| sums.split('-').nth(1));
+        self.is_of(text) || sum.is_some_and(|sum| sum == sha1(&meaning_of(text)))
     }
 
     fn word(&self) -> String {
@@ -295,9 +303,10 @@ impl Applied {
 }
 
 impl Remembered {
-    /// Whether it was put in force in the place of this text of a file.
+    /// Whether it was put in force in the place of this text of a file, or of one that means the
+    /// same.
     pub(crate) fn replaces(&self, text: &str) -> bool {
-        self.replaced.as_ref().is_some_and(|replaced| replaced.is_of(text))
+        self.replaced.as_ref().is_some_and(|replaced| replaced.is_like(text))
     }
 
     /// The schema, by a name for its text; none if this version does not take it.

@@ -112,9 +112,8 @@ fn derived_misfits(book: &RuleBook, report: &Report) -> String {
     let observed = book.schema().ids().filter(|id| book.compared_by(*id).is_some());
     match observed.map(|id| report.tables[id.index() + 1].misfits).sum::<u64>() {
         0 => String::new(),
-        1 => " (1 derived key among them, which a plan counts by its entries)".to_owned(),
         count => {
-            format!(" ({count} derived keys among them, which a plan counts by their entries)")
+            format!(" (derived keys among them, which a plan counts by their entries: {count})")
         }
     }
 }

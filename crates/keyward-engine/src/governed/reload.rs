@@ -404,6 +404,11 @@ impl Part {
                 "rows that live longer than they may",
             ),
             (
+                sum(|found| found.cut_later),
+                "row that its next write cuts",
+                "rows that their next write cuts",
+            ),
+            (
                 std::mem::take(&mut self.misfits),
                 "row that would no longer fit",
                 "rows that would no longer fit",

@@ -228,7 +228,11 @@ impl Shared {
                 // What this server had in force when it led may have been no file's either.
                 let before = self.replaced.get(&(db, place));
                 let file = files.and_then(|files| files.get(place));
-                let file = Replaced::by_apply(file.map(|file| file.source.whole_text()));
+                let file = file.map(|file| file.source.whole_text());
+                if before.is_none() && file == Some(part.source.whole_text()) {
+                    continue;
+                }
+                let file = Replaced::by_apply(file);
                 let Replaced { file, .. } = before.cloned().unwrap_or(file);
                 let told = match told {
                     Some(told) => told.get(place).and_then(|own| own.replaced.as_ref()),

@@ -31,7 +31,7 @@ use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
-use keyward_rules::{Conclusion, Report, RuleBook, Survey};
+use keyward_rules::{Conclusion, Findings, Report, RuleBook, Survey};
 use keyward_schema::{KeyId, Schema, escape};
 use keyward_store::keyspace::Keyspace;
 use std::collections::BTreeMap;
@@ -383,7 +383,7 @@ impl Settlement {
         if !rebuild::carry_out(keys, shared, session, *host, (*db, report), budget) {
             return Stage::CarryOut(place);
         }
-        self.needs_files |= report.changes_rows();
+        self.needs_files |= report.tables.iter().any(Findings::changes_at_once);
         self.strays.insert(*db, report.tables.first().map_or(0, |plain| plain.moved));
         if report.tables.iter().any(|found| found.rows > 0) {
             std::mem::take(overlong).add_to(report);

@@ -71,13 +71,13 @@ impl Pattern {
     }
 
     /// Whether two texts of patterns differ in the names of placeholders and in spaces within
-    /// them at most: they have the same keys then. Allocates nothing.
+    /// them that mean nothing at most: they have the same keys then. Allocates nothing.
     pub fn is_same_form(one: &[u8], other: &[u8]) -> bool {
         Pattern::form(one).eq(Pattern::form(other))
     }
 
-    /// The text of a pattern without the names of placeholders and the spaces within them; two
-    /// bytes that no text has stand where a placeholder begins and ends.
+    /// The text of a pattern without the names of placeholders and the spaces beside marks within
+    /// them, where words do not have any; two bytes that no text has stand where a placeholder begins and ends.
     pub fn form(text: &[u8]) -> impl Iterator<Item = u8> {
         const BEGIN: u8 = 0xff;
         const END: u8 = 0xfe;
@@ -102,7 +102,8 @@ impl Pattern {
                         return Some(END);
                     }
                     (Part::Name, b':') => part = Part::Kind,
-                    (Part::Name, _) | (Part::Kind, b' ') => {}
+                    (Part::Name, _) => {}
+                    (Part::Kind, b' ') if is_beside_mark(text, at - 1) => {}
                     (Part::Kind, _) => return Some(byte),
                 }
             }
@@ -200,6 +201,14 @@ impl Pattern {
     }
 }
 
+/// Whether a space stands before or behind a mark, with nothing but spaces between them.
+fn is_beside_mark(text: &[u8], at: usize) -> bool {
+    let is_mark = |byte: Option<&u8>| byte.is_none_or(|byte| b"{}:|,()".contains(byte));
+    let (before, behind) = text.split_at(at);
+    is_mark(before.iter().rev().find(|byte| **byte != b' '))
+        || is_mark(behind.iter().find(|byte| **byte != b' '))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +233,8 @@ mod tests {
         check("user:{id}", "user:{name}", true);
         check("tok:{t:text(a-z0-9, 32)}", "tok:{token:text(a-z0-9,32)}", true);
         check("{{{t}}}:a", "{{{u}}}:a", true);
+        check("x:{w:ab | cd}", "x:{w: ab|cd }", true);
+        check("x:{w:ab|cd}", "x:{w:a b|c d}", false);
         check("user:{id:uint}", "user:{id:uuid}", false);
         check("user:{id:uint}", "user:{id}", false);
         check("user:{id}", "usr:{id}", false);

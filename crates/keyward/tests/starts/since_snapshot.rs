@@ -2,7 +2,7 @@
 //! to it (`persist = "rdb"`): the schema is in the file, and what it did to the rows is not.
 
 use super::cover::{SLOWLY, apply, count, say};
-use super::{Place, accepted, call, fill, log, orders};
+use super::{Place, accepted, call, fill, log, orders, text};
 use keyward_resp::Frame;
 use keyward_testkit::{Server, wait_until};
 use std::fs;
@@ -227,6 +227,22 @@ fn an_edited_file_that_takes_the_place_of_what_was_applied_is_told() {
         let server = place.start(&format!("{file}\n[key.\"other:{{id}}\"]\ntype = \"string\"\n"));
         assert!(log(&server).contains("was edited since, and takes its place"), "{}", log(&server));
         assert_eq!(count(&server), Frame::Integer(20));
+        place.end(server);
+    }
+}
+
+/// Who is shown a value is no other meaning, but it is another text.
+#[test]
+fn an_applied_text_that_only_hides_values_outlives_a_start() {
+    for place in Place::both() {
+        let file = "[keyspace]\nname = \"shop\"\n[key.\"user:{id:uint}\"]\ntype = \"string\"\n";
+        let server = place.start(file);
+        apply(&server, &format!("{file}secret = true\n"));
+        place.end(server);
+        let server = place.start(file);
+        assert!(log(&server).contains("that one stays in force"), "{}", log(&server));
+        let shown = call(&mut server.client(), "KEYWARD SCHEMA SHOW");
+        assert!(text(&shown).contains("secret = true"), "{shown:?}");
         place.end(server);
     }
 }

@@ -111,13 +111,7 @@ fn a_table_may_have_an_identity_column() {
     stage.postgres.query("ALTER TABLE usage ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY");
     call_all(&mut client, END);
     said(&stage.sync_once(&server));
-    // Its partition has none of its own, which PostgreSQL 17 would not attach.
     stage.check("SELECT number FROM usage_2090_05", "1");
-    stage.check(
-        "SELECT count(*) FROM pg_attribute \
-         WHERE attrelid = 'usage_2090_05'::regclass AND attidentity <> ''",
-        "0",
-    );
 }
 
 #[test]
