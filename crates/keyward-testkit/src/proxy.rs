@@ -130,8 +130,9 @@ fn carry(mut from: &TcpStream, mut to: &TcpStream, state: &State) -> io::Result<
         while state.is_stalled.load(Ordering::SeqCst) {
             std::thread::sleep(LOOK);
         }
+        // Before whoever gets them can say that they are there.
+        state.carried_bytes.fetch_add(count as u64, Ordering::SeqCst);
         to.write_all(&part[..count])?;
-        state.carried_bytes.fetch_add(count as u64, Ordering::Relaxed);
     }
 }
 

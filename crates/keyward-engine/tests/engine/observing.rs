@@ -405,7 +405,11 @@ fn who_switches_the_mode_does_not_wait_for_itself_while_many_rows_are_noted() {
             assert!(!reply.starts_with('-'), "{reply}");
         }
         for mode in ["observe", "enforce", "observe", back, "observe", "schema"] {
-            assert_eq!(switched(&mut shop, mode), "+OK\r\n", "{write} {mode}");
+            let reply = switched(&mut shop, mode);
+            // What lives too long gets a nearer end by its next use, where that is not observed.
+            let is_asked = write == "OVERLONG" && mode != "observe";
+            let expected = if is_asked { "-SCHEMA this mode would change rows: " } else { "+OK" };
+            assert!(reply.starts_with(expected), "{write} {mode}: {reply}");
             shop.check(&[("DBSIZE", ":200")]);
         }
     }

@@ -184,7 +184,7 @@ fn what_transactions_and_scripts_broke_is_shown_to_who_may_read_the_key_of_it() 
         test.call(admin, "EXEC");
     }
     let all = test.call(admin, "KEYWARD REFUSALS COUNT 100");
-    assert!(all.starts_with("*5\r\n") && shows_found(&all), "{all}");
+    assert!(all.starts_with("*6\r\n") && shows_found(&all), "{all}");
     assert_eq!(test.call(ann, "KEYWARD REFUSALS COUNT 100"), "*0\r\n");
     test.call(admin, "ACL SETUSER ann %R~room:1");
     let own = test.call(ann, "KEYWARD REFUSALS COUNT 100");
