@@ -56,9 +56,9 @@ impl Running {
         fs::read_to_string(self.folder.path().join("server.log")).expect("a log")
     }
 
-    /// What the log says of a guard, without its head.
+    /// What the log says of a guard, without its head. Who is answered is so after all of it.
     fn guard(&self) -> Vec<String> {
-        let _ = self.client();
+        self.call(&["PING"]);
         let is_it = |line: &&str| line.contains(" On ") || line.contains("Nothing guards");
         let told = |line: &str| line.split_once(['*', '#']).expect("a level").1.trim().to_owned();
         self.log().lines().filter(is_it).map(told).collect()
