@@ -16,11 +16,13 @@ const NOTHING_CHANGED: &str =
 pub(super) fn read(name: &str, text: &[u8], new: NewChannels) -> Result<Users, Vec<u8>> {
     let mut users = Users::new();
     let mut errors = Vec::new();
-    // C ends the text at a zero byte.
-    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
         let line = trimmed(line, b" \t\r\n");
-        if !line.is_empty() {
+        if line.contains(&0) {
+            // C would end the text here, and with it the users whose lines follow.
+            let text = format!("{name}:{}: a zero byte is in this line. ", index + 1);
+            errors.extend_from_slice(text.as_bytes());
+        } else if !line.is_empty() {
             read_line((name, index + 1), line, new, &mut users, &mut errors);
         }
     }

@@ -33,7 +33,7 @@ pub(crate) fn setuser(ctx: &mut Ctx<'_>) -> Outcome {
     let after = user.clone();
     acl.put(user);
     if loses_channels {
-        ctx.shared.close_clients_of(ctx.session, |session, of| {
+        ctx.shared.close_clients_of(ctx.keys, ctx.session, |session, of| {
             of.name == after.name && listens_without_right(session, &after)
         });
     }
@@ -65,7 +65,7 @@ pub(crate) fn deluser(ctx: &mut Ctx<'_>) -> Outcome {
     for name in names.iter() {
         if ctx.shared.acl.remove(name) {
             removed += 1;
-            ctx.shared.close_clients_of(ctx.session, |_, user| *user.name == *name);
+            ctx.shared.close_clients_of(ctx.keys, ctx.session, |_, user| *user.name == *name);
         }
     }
     ctx.reply.integer(removed);
@@ -144,7 +144,7 @@ pub(crate) fn load(ctx: &mut Ctx<'_>) -> Outcome {
     let before = ctx.shared.acl.replace_by(read).map_err(|errors| failed(&errors))?;
     ctx.host.discard(Box::new(before));
     // As in Redis, also the clients of users who are the same as before.
-    ctx.shared.close_clients_of(ctx.session, |_, user| *user.name != *DEFAULT);
+    ctx.shared.close_clients_of(ctx.keys, ctx.session, |_, user| *user.name != *DEFAULT);
     ctx.reply.ok();
     Ok(())
 }

@@ -11,7 +11,6 @@ use crate::acl::{Call, Context, Denied, Entry, Reason, User};
 use crate::engine::context::{Ctx, Mode, Onlooker, Outcome};
 use crate::engine::shared::Shared;
 use crate::host::Host;
-use crate::sessions::courier::Delivery;
 use crate::sessions::session::Session;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, WireError};
@@ -138,6 +137,7 @@ impl Shared {
     /// Disconnects the clients of these users, who are no longer what they were.
     pub(crate) fn close_clients_of(
         &mut self,
+        keys: &mut Keyspace,
         current: &mut Session,
         is_gone: impl Fn(&Session, &User) -> bool,
     ) {
@@ -147,15 +147,9 @@ impl Shared {
             current.is_closing = true;
         }
         for id in self.sessions.ids() {
-            let Some(session) = self.sessions.get_mut(id).filter(|session| is_meant(session))
-            else {
-                continue;
-            };
-            // Whatever it has sent already is a stranger's.
-            session.is_authenticated = false;
-            session.is_closing = true;
-            session.cleared_at = 0;
-            self.outbox.push(Delivery::Close(id));
+            if self.sessions.get(id).is_some_and(is_meant) {
+                self.end_client(keys, id);
+            }
         }
     }
 }

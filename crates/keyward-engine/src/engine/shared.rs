@@ -295,6 +295,13 @@ impl Shared {
         }
     }
 
+    /// Ends a client other than the one that is served: it hears nothing of what comes after,
+    /// and is given nothing that it waited for.
+    pub(crate) fn end_client(&mut self, keys: &mut Keyspace, client: ClientId) {
+        self.disconnect(keys, client);
+        self.outbox.push(Delivery::Close(client));
+    }
+
     /// Bytes of a client, without its connection.
     pub(crate) fn client_bytes(&self, keys: &Keyspace, session: &Session) -> usize {
         session.bytes() + keys.changes.watches.bytes_of(session.id)

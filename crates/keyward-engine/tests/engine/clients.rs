@@ -127,8 +127,8 @@ fn wrong_filters_have_the_texts_of_valkey_where_redis_has_none() {
 
 #[test]
 fn clients_are_killed_by_the_same_filters() {
-    let mut clients = Clients::new();
-    let (own, named, listener) = (clients.own, clients.named, clients.listener);
+    // All have the same ids.
+    let Clients { own, named, listener, .. } = Clients::new();
     let closed = |clients: &mut Clients| -> Vec<ClientId> {
         let closed = clients.test.deliveries().into_iter().filter_map(|delivery| match delivery {
             Delivery::Close(id) => Some(id),
@@ -136,7 +136,8 @@ fn clients_are_killed_by_the_same_filters() {
         });
         closed.collect()
     };
-    let mut kill = |filter: &str, expected: &[ClientId]| {
+    let kill = |filter: &str, expected: &[ClientId]| {
+        let mut clients = Clients::new();
         let reply = clients.test.call(own, &format!("CLIENT KILL {filter}"));
         assert_eq!(reply, format!(":{}\r\n", expected.len()), "{filter}");
         assert_eq!(closed(&mut clients), expected, "{filter}");

@@ -320,6 +320,36 @@ fn a_listener_who_loses_its_channel_is_closed_and_others_are_not() {
 }
 
 #[test]
+fn who_is_removed_or_killed_hears_and_takes_nothing_of_what_follows_at_once() {
+    for end in ["ACL DELUSER ann", "ACL SETUSER ann reset", "CLIENT KILL USER ann"] {
+        for (wait, call, reply) in [
+            ("SUBSCRIBE news", "PUBLISH news secret", ":0\r\n"),
+            ("PSUBSCRIBE n*", "PUBLISH news secret", ":0\r\n"),
+            ("BLPOP list 0", "RPUSH list secret", ":1\r\n"),
+            ("MONITOR", "SET key secret", "+OK\r\n"),
+        ] {
+            // Only those who listen lose by a change of what may be listened to.
+            if end.contains("reset") && !wait.contains("SUB") {
+                continue;
+            }
+            let (mut test, admin, ann) = shop("+@all ~* &*");
+            test.call(ann, wait);
+            assert_ne!(test.call(admin, end), ":0\r\n", "{end}");
+            assert_eq!(test.call(admin, call), reply, "{end}, {wait}");
+            let told = test.deliveries();
+            let [Delivery::Close(id)] = told.as_slice() else { panic!("{end}, {wait}: {told:?}") };
+            assert_eq!(*id, ann);
+            assert_eq!(
+                test.call(admin, "LLEN list"),
+                format!(":{}\r\n", u8::from(wait.starts_with('B')))
+            );
+            assert_eq!(test.call(admin, &format!("CLIENT UNBLOCK {}", ann.0)), ":0\r\n");
+            assert_eq!(test.call(admin, &format!("CLIENT KILL ID {}", ann.0)), ":0\r\n");
+        }
+    }
+}
+
+#[test]
 fn a_change_of_rights_counts_from_the_next_command_on() {
     let (mut test, admin, ann) = shop("+@all ~* &*");
     assert_eq!(test.call(ann, "PING"), "+PONG\r\n");

@@ -2,7 +2,6 @@
 
 use super::client_filter::Filter;
 use crate::engine::context::{Ctx, Outcome};
-use crate::sessions::courier::Delivery;
 use crate::sessions::session::ReplyMode;
 use keyward_commands::WireError;
 use keyward_commands::args;
@@ -137,7 +136,7 @@ pub(crate) fn kill(ctx: &mut Ctx<'_>) -> Outcome {
                 // It goes now, be it that the rest of the unit takes long.
                 ctx.host.hang_up(id);
             }
-            ctx.shared.outbox.push(Delivery::Close(id));
+            ctx.shared.end_client(ctx.keys, id);
         }
     }
     match (ctx.args.len(), killed) {
