@@ -36,7 +36,7 @@ struct Requests {
     buffer: Vec<u8>,
 }
 
-/// Sets keys by chance, as redis-benchmark does; answers how many a second.
+/// Sets keys by chance, as redis-benchmark does; returns how many a second.
 pub(crate) fn set(address: SocketAddr, load: &Load) -> anyhow::Result<f64> {
     let mut poll = Poll::new()?;
     let mut clients = Vec::new();
@@ -78,7 +78,7 @@ pub(crate) fn set(address: SocketAddr, load: &Load) -> anyhow::Result<f64> {
 }
 
 impl Client {
-    /// Reads replies; answers whether that was the last one it waited for.
+    /// Reads replies; returns whether that was the last one it waited for.
     fn receive(&mut self, input: &mut [u8]) -> anyhow::Result<bool> {
         let count = match self.stream.read(input) {
             Ok(0) => bail!("the server has closed the connection"),
@@ -98,7 +98,7 @@ impl Client {
 }
 
 impl Requests {
-    /// Sends a client's next commands; answers whether there were any.
+    /// Sends a client's next commands; returns whether there were any.
     fn send(&mut self, client: &mut Client) -> anyhow::Result<bool> {
         let commands = self.left.min(u64::from(self.load.pipeline));
         self.left -= commands;

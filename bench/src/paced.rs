@@ -61,7 +61,7 @@ pub(crate) fn read(
     Ok(Latencies { p50: at(0.5), p99: at(0.99), p999: at(0.999), longest: at(1.0) })
 }
 
-/// Reads on one connection; answers how long each read took, in nanoseconds.
+/// Reads on one connection; returns how long each read took, in nanoseconds.
 fn read_on(
     mut stream: TcpStream,
     keys: u64,

@@ -132,7 +132,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Runs redis-benchmark against it from the other core; answers what that saw.
+    /// Runs redis-benchmark against it from the other core; returns what that saw.
     pub(crate) fn load(&self, command: &[&str], load: &Load) -> anyhow::Result<Seen> {
         self.load_with(&self.tls, command, load)
     }
@@ -159,7 +159,7 @@ impl Peer {
         Seen::read(&report)
     }
 
-    /// Sets keys from this thread; answers how many a second.
+    /// Sets keys from this thread; returns how many a second.
     pub(crate) fn set(&self, load: &Load) -> anyhow::Result<f64> {
         let address = (Ipv4Addr::LOCALHOST, self.port).into();
         clients::set(address, load).with_context(|| self.name)
@@ -188,7 +188,7 @@ impl Peer {
         Ok(text.split(' ').next().unwrap_or_default().parse()?)
     }
 
-    /// Waits until it does nothing more by itself; answers how long its threads have had
+    /// Waits until it does nothing more by itself; returns how long its threads have had
     /// a processor then.
     pub(crate) fn settle(&self) -> anyhow::Result<u64> {
         let deadline = Instant::now() + SETTLE_TIMEOUT;
@@ -200,7 +200,7 @@ impl Peer {
         self.processor_ns()
     }
 
-    /// Waits for so long; answers whether it did nothing by itself meanwhile.
+    /// Waits for so long; returns whether it did nothing by itself meanwhile.
     pub(crate) fn is_idle_for(&self, step: Duration) -> anyhow::Result<bool> {
         let before_ns = self.processor_ns()?;
         std::thread::sleep(step);

@@ -182,7 +182,7 @@ fn times_of(
     Ok([ratio(redis_ns, keyward_ns), ratio(redis_all_ns, keyward_all_ns), get])
 }
 
-/// Fills a server with a system's rows and reads them back; answers how many keys there
+/// Fills a server with a system's rows and reads them back; returns how many keys there
 /// are and the resident bytes of each.
 fn measure(
     peer: &Peer,

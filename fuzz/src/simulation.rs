@@ -79,7 +79,7 @@ pub fn run(seed: u64, hours: u64) -> Tally {
     tally
 }
 
-/// Has the model let go of what was evicted; answers how many rows that were.
+/// Has the model let go of what was evicted; returns how many rows that were.
 fn learn_evicted(stage: &mut Stage, model: &mut Model) -> usize {
     let evicted = stage.take_evicted();
     evicted.iter().for_each(|key| model.evict(key, stage.now_ms()));

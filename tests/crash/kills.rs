@@ -135,7 +135,7 @@ impl Ledger {
     }
 
     /// Holds a server that was started again against what is known. `safe` steps must be
-    /// there; the ledger goes on with what is. Answers how many of them are not.
+    /// there; the ledger goes on with what is. Returns how many of them are not.
     fn verify(&mut self, client: &mut Client, safe: u64, context: &str) -> u64 {
         let writer = self.writer;
         let log = call(client, &["LRANGE", &format!("log:{writer}"), "0", "-1"]);

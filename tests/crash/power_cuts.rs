@@ -77,7 +77,7 @@ impl Writer {
     }
 }
 
-/// Does random things until the power fails; answers how many commands were safe, and how
+/// Does random things until the power fails; returns how many commands were safe, and how
 /// many there were.
 fn write(disk: &FakeDisk, seed: u64) -> (usize, usize) {
     let mut random = Random::new(seed);

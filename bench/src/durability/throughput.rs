@@ -28,7 +28,7 @@ const POLICIES: [Policy; 3] = [
 /// Who sends the commands.
 struct Generator {
     title: &'static str,
-    /// Answers how many a second.
+    /// Returns how many a second.
     run: fn(&Peer, &Load) -> anyhow::Result<f64>,
 }
 

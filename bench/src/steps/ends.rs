@@ -1,4 +1,5 @@
-//! Large ends: sets with mirrors, rows that many live with, sources that end at one instant.
+//! Large ends: sets with mirrors, rows that many live with, a set derived of many sources,
+//! and sources that end at one instant.
 
 use super::{HOUR_MS, Part, Stage};
 
@@ -44,6 +45,15 @@ pub(super) fn parts() -> Vec<Part> {
         ("sources of one set", |stage, rows| {
             let guest = |id: u64| format!("guest:{id}");
             (0..rows).for_each(|id| stage.call(&["SET", &guest(id), "{\"name\":\"x\"}"]));
+        }),
+        ("what is refused to that set: DEL, RENAME, MOVE, SINTERSTORE, DEL in EXEC", |stage, _| {
+            stage.ask(&["DEL", "guests"]);
+            stage.ask(&["RENAME", "guests", "crowd:1"]);
+            stage.ask(&["MOVE", "guests", "1"]);
+            stage.ask(&["SINTERSTORE", "guests", "crowd:9"]);
+            stage.ask(&["MULTI"]);
+            stage.ask(&["DEL", "guests"]);
+            stage.ask(&["EXEC"]);
         }),
         ("their expiry at one instant, with PING between", |stage, rows| {
             stage.advance(3 * HOUR_MS);

@@ -150,7 +150,7 @@ impl Stage {
         }
     }
 
-    /// Sends a command that may have to wait; answers what comes of it.
+    /// Sends a command that may have to wait; returns what comes of it.
     fn answer(&mut self, words: &[&str]) -> String {
         self.ask(words);
         let mut said = std::mem::take(&mut self.out);

@@ -18,7 +18,7 @@ mod selector;
 mod user;
 
 pub(crate) use check::{Call, Denied};
-pub(crate) use log::{Context, Entry, Log, Reason};
+pub(crate) use log::{Context, Denial, Log, Reason};
 pub(crate) use rules::merge_selectors;
 pub(crate) use selector::Selector;
 pub(crate) use user::{User, is_plain_name};

@@ -154,13 +154,13 @@ pub trait Host {
     // Clocks.
 
     /// Nanoseconds by a clock that never goes back: what durations are measured with. A
-    /// host that answers the same always has commands that take no time.
+    /// host that returns the same always has commands that take no time.
     fn monotonic_ns(&mut self) -> u64 {
         0
     }
 
     /// Microseconds since the epoch, now: what TIME tells, also amid a script or a
-    /// transaction, for which the time of everything else stands still. A host that answers
+    /// transaction, for which the time of everything else stands still. A host that returns
     /// none has TIME stand still too.
     fn time_us(&mut self) -> Option<i64> {
         None

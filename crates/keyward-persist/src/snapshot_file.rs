@@ -139,7 +139,7 @@ impl Write for NewFile {
     }
 }
 
-/// Writes a file of this name in this directory; `content` gives its bytes. Answers how
+/// Writes a file of this name in this directory; `content` gives its bytes. Returns how
 /// long it is.
 pub fn save(
     disk: &Arc<dyn Disk>,

@@ -16,7 +16,7 @@ use keyward_resp::number::parse_f64;
 use std::io::BufRead;
 
 /// What becomes of a value that is read, one element after the other. Where a
-/// member or a field is there already, it is left as it is and the answer is false.
+/// member or a field is there already, it is left as it is and the result is false.
 pub trait Build {
     /// The value is a string.
     fn string(&mut self, text: Element<'_>);

@@ -13,7 +13,7 @@
 //! what those deferred to it.
 //!
 //! What the book must see of the keyspace it asks of a [`View`]; a host that has
-//! to fetch it first answers [`NotYet`], and asks the book again.
+//! to fetch it first returns [`NotYet`], and asks the book again.
 
 mod after;
 mod arguments;

@@ -199,7 +199,7 @@ impl Capture {
         self.is_walked
     }
 
-    /// Nobody wants it any more: rows only reach the epoch. Answers large ones that it
+    /// Nobody wants it any more: rows only reach the epoch. Returns large ones that it
     /// kept.
     pub(crate) fn abandon(&mut self) -> impl Iterator<Item = Row> {
         self.part = None;

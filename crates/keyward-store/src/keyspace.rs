@@ -477,7 +477,7 @@ impl Keyspace {
                     self.changes.ready(key.db(), key.bytes);
                 }
                 let freeing = Freeing::lazily_if(self.lazy.server_del);
-                let is_kept = self.journal.is_on() || self.is_lent(key);
+                let is_kept = self.journal.is_on() || self.is_borrowed(key);
                 let table = self.databases[key.db()].table_mut(key);
                 if is_kept {
                     let new = Row::new(key.bytes, value, deadline);
@@ -538,8 +538,8 @@ impl Keyspace {
 
     /// Frees a row that left its table, unless that may still be undone.
     fn discard(&mut self, key: Key<'_>, row: Row, freeing: Freeing) {
-        if self.is_lent(key) {
-            self.discard_lent(key, row);
+        if self.is_borrowed(key) {
+            self.discard_borrowed(key, row);
         } else if self.journal.is_on() {
             self.journal.replaced(key, Some(row));
         } else {
@@ -601,7 +601,7 @@ impl Keyspace {
         let deadline = row.deadline();
         let row = row.into_value().into_row(to.bytes, deadline);
         self.insert_row(to, row);
-        self.follow_lent(from, to);
+        self.follow_borrowed(from, to);
         if self.journal.is_on() {
             self.journal.moved(from, to);
         }

@@ -17,7 +17,7 @@ pub struct Part<'a> {
     pub text: String,
 }
 
-/// The page with parts in their renewed form; where `renewed` answers nothing a part stays.
+/// The page with parts in their renewed form; where `renewed` returns nothing a part stays.
 pub fn renew(page: &str, mut renewed: impl FnMut(&Part<'_>) -> Option<String>) -> String {
     let lines: Vec<&str> = page.lines().collect();
     let mut out = String::with_capacity(page.len());

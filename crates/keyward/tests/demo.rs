@@ -181,7 +181,7 @@ impl Running {
         Running { child, output }
     }
 
-    /// Reads up to the first line of the first table, and answers what came before.
+    /// Reads up to the first line of the first table, and returns what came before.
     fn introduction(&mut self) -> String {
         let mut text = String::new();
         loop {

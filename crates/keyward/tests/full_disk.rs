@@ -53,7 +53,7 @@ impl Cramped {
         fs::remove_file(self.disk().join(BALLAST)).expect("there is ballast");
     }
 
-    /// A server that starts with a copy of its files, in the directory that it answers.
+    /// A server that starts with a copy of its files, in the directory that it returns.
     fn restarted(self, options: &[&str]) -> (Server, tempfile::TempDir) {
         let copy = tempfile::tempdir().expect("a directory");
         let copied = Command::new("cp").arg("-r").arg(self.disk()).arg(copy.path()).status();
@@ -72,7 +72,7 @@ fn info(client: &mut Client, field: &str) -> String {
     line.unwrap_or_else(|| panic!("INFO has no {field}")).to_owned()
 }
 
-/// Sets keys until that is refused or the connection ends; answers how many were
+/// Sets keys until that is refused or the connection ends; returns how many were
 /// acknowledged and the refusal.
 fn set_until_refused(server: &Server, first: usize) -> (usize, Option<Vec<u8>>) {
     let mut client = server.client();

@@ -171,7 +171,7 @@ impl Stage {
         self.tally.reforms += 1;
     }
 
-    /// Plans a schema; answers the plan's name.
+    /// Plans a schema; returns the plan's name.
     fn plan(&mut self, schema: &str, meanwhile: &[Step]) -> String {
         let reply = self.await_reply(&["KEYWARD", "SCHEMA", "PLAN", schema], meanwhile);
         if reply.contains("make another one") {
@@ -200,7 +200,7 @@ impl Stage {
     }
 
     /// Sends a command that may take several ticks, between which steps happen; those that
-    /// are left then happen at once. Answers the reply.
+    /// are left then happen at once. Returns the reply.
     fn await_reply(&mut self, words: &[&str], meanwhile: &[Step]) -> String {
         let (progress, reply) = self.call(self.reader, words);
         let mut reply = (progress != Progress::Blocked).then_some(reply);

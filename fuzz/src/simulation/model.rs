@@ -81,7 +81,7 @@ fn json(random: &mut Random) -> String {
 }
 
 impl Model {
-    /// Carries a command out; answers the reply.
+    /// Carries a command out; returns the reply.
     pub(super) fn apply(&mut self, words: &[String], now_ms: i64) -> String {
         let key = &words[1];
         // Who comes upon a row whose time is over removes it.

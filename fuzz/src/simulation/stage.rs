@@ -59,7 +59,7 @@ impl Stage {
         self.hear();
     }
 
-    /// Sends a command; answers its reply.
+    /// Sends a command; returns its reply.
     pub(super) fn call(&mut self, words: &[String]) -> String {
         let reply = self.send(self.client, words);
         self.hear();

@@ -53,7 +53,7 @@ impl Context {
 
 /// Something that was denied.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct Denial {
     pub(crate) count: u64,
     pub(crate) reason: Reason,
     pub(crate) context: Context,
@@ -66,8 +66,8 @@ pub(crate) struct Entry {
     pub(crate) client: String,
 }
 
-impl Entry {
-    fn is_same_as(&self, other: &Entry) -> bool {
+impl Denial {
+    fn is_same_as(&self, other: &Denial) -> bool {
         (self.reason, self.context) == (other.reason, other.context)
             && (self.time_ms - other.time_ms).abs() <= GROUPING_MS_MAX
             && self.object == other.object
@@ -78,7 +78,7 @@ impl Entry {
 /// The entries.
 #[derive(Debug)]
 pub(crate) struct Log {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<Denial>,
     len_max: usize,
 }
 
@@ -95,7 +95,7 @@ impl Log {
         self.len_max = len_max;
     }
 
-    pub(crate) fn push(&mut self, mut entry: Entry) {
+    pub(crate) fn push(&mut self, mut entry: Denial) {
         for text in [&mut entry.object, &mut entry.user] {
             if text.len() > TEXT_BYTES_MAX {
                 *text = text[..TEXT_BYTES_MAX].into();
@@ -118,7 +118,7 @@ impl Log {
     }
 
     /// The entries, newest first.
-    pub(crate) fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+    pub(crate) fn entries(&self) -> impl ExactSizeIterator<Item = &Denial> {
         self.entries.iter()
     }
 }
@@ -127,8 +127,8 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn entry(object: &str, time_ms: i64) -> Entry {
-        Entry {
+    fn entry(object: &str, time_ms: i64) -> Denial {
+        Denial {
             count: 1,
             reason: Reason::Key,
             context: Context::TopLevel,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn shown(log: &Log) -> Vec<(String, u64)> {
-        let shown = |it: &Entry| (String::from_utf8_lossy(&it.object).into_owned(), it.count);
+        let shown = |it: &Denial| (String::from_utf8_lossy(&it.object).into_owned(), it.count);
         log.entries().map(shown).collect()
     }
 

@@ -4,7 +4,7 @@
 //! AUTH (`connection`).
 
 use crate::acl::check::Place;
-use crate::acl::{Call, DEFAULT, Denied, Entry, Selector, User, is_plain_name};
+use crate::acl::{Call, DEFAULT, Denial, Denied, Selector, User, is_plain_name};
 use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::sessions::pubsub::Kind;
 use crate::sessions::session::Session;
@@ -212,7 +212,7 @@ pub(crate) fn log(ctx: &mut Ctx<'_>) -> Outcome {
     let count = usize::try_from(count).unwrap_or(0).min(entries.len());
     ctx.reply.array(count);
     for entry in entries.take(count) {
-        let Entry { reason, context, object, user, time_ms, client, .. } = entry;
+        let Denial { reason, context, object, user, time_ms, client, .. } = entry;
         ctx.reply.map(7);
         ctx.reply.bulk(b"count");
         ctx.reply.integer(i64::try_from(entry.count).unwrap_or(i64::MAX));

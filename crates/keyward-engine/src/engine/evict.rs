@@ -2,8 +2,8 @@
 //! memory is above a limit.
 //!
 //! Owns the loop that makes room before a command. How much memory the
-//! server has in use only the host knows (`Host::used_memory`): what it answers is
-//! an input like any other, so a replay that gives the same answers evicts the
+//! server has in use only the host knows (`Host::used_memory`): what it returns is
+//! an input like any other, so a replay in which it returns the same evicts the
 //! same rows. What a keyspace takes is the sum over its tables.
 //!
 //! What is counted moves with the rows: what is said about their removal, to clients,
@@ -198,7 +198,7 @@ impl Engine {
     }
 
     /// Removes the row of these tables that is the next to go, and what depended on
-    /// it, and tells whoever is concerned. Answers how much work that was.
+    /// it, and tells whoever is concerned. Returns how much work that was.
     fn evict_one(
         &mut self,
         region: &Region,

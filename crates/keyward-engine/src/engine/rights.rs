@@ -7,7 +7,7 @@
 //! Not here: what a user may do (`acl`).
 
 use crate::acl::check::Place;
-use crate::acl::{Call, Context, Denied, Entry, Reason, User};
+use crate::acl::{Call, Context, Denial, Denied, Reason, User};
 use crate::engine::context::{Ctx, Mode, Onlooker, Outcome};
 use crate::engine::shared::Shared;
 use crate::host::Host;
@@ -131,7 +131,7 @@ impl Shared {
         // The line of CLIENT INFO without its end.
         let client = client.trim_end_matches('\n').to_owned();
         let (time_ms, object) = (keys.now_ms(), object.into());
-        self.acl.log.push(Entry { count: 1, reason, context, object, user, time_ms, client });
+        self.acl.log.push(Denial { count: 1, reason, context, object, user, time_ms, client });
     }
 
     /// Disconnects the clients of these users, who are no longer what they were.

@@ -354,7 +354,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Answers a command that is not run with this error.
+    /// Replies to a command that is not run with this error.
     pub(crate) fn refuse(
         &mut self,
         keys: &mut Keyspace,
@@ -378,7 +378,7 @@ impl Shared {
     }
 
     /// Ends the wait of a client, if it waits: with this error, or with what it
-    /// gets when its time is over. Answers whether it waited.
+    /// gets when its time is over. Returns whether it waited.
     pub(crate) fn end_wait(
         &mut self,
         keys: &mut Keyspace,

@@ -55,7 +55,7 @@ fn limited(schema: &str, policy: &str) -> (TestEngine, ClientId) {
     (test, client)
 }
 
-/// So many rows have to go before the next command, which does nothing; answers what
+/// So many rows have to go before the next command, which does nothing; returns what
 /// is logged of it.
 fn evict(test: &mut TestEngine, client: ClientId, rows: usize) -> Vec<String> {
     test.effects();

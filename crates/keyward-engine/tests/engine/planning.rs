@@ -95,7 +95,7 @@ items = "uint"
 follows = "user:{member}"
 "#;
 
-/// Asks for a plan of the new schema; answers it if it came at once.
+/// Asks for a plan of the new schema; returns it if it came at once.
 fn ask(shop: &mut Shop) -> Option<Told> {
     shop.ask(&["KEYWARD", "SCHEMA", "PLAN", NEW]).map(Told)
 }

@@ -18,7 +18,7 @@ impl Shop {
         Shop { test, admin, client }
     }
 
-    /// Sends words; answers the reply, if it came at once.
+    /// Sends words; returns the reply, if it came at once.
     fn send(&mut self, client: ClientId, words: &[&str]) -> Option<String> {
         let mut bytes = Vec::new();
         push_request(&mut bytes, words.iter());
@@ -41,7 +41,7 @@ impl Shop {
         }
     }
 
-    /// As the one who looks after the schema; answers the reply if it came at once.
+    /// As the one who looks after the schema; returns the reply if it came at once.
     pub(crate) fn ask(&mut self, words: &[&str]) -> Option<String> {
         self.send(self.admin, words)
     }
@@ -73,19 +73,19 @@ impl Shop {
         }
     }
 
-    /// Plans a schema; answers the plan.
+    /// Plans a schema; returns the plan.
     pub(crate) fn plan(&mut self, schema: &str) -> Told {
         Told(self.await_reply(&["KEYWARD", "SCHEMA", "PLAN", schema]))
     }
 
-    /// Applies a plan that destroys so much; answers the reply.
+    /// Applies a plan that destroys so much; returns the reply.
     pub(crate) fn apply(&mut self, plan: &Told, destroyed: u64) -> String {
         let count = destroyed.to_string();
         let words = ["KEYWARD", "SCHEMA", "APPLY", plan.id(), "DESTROY", &count];
         in_one_line(&self.await_reply(&words))
     }
 
-    /// Applies a plan, whatever it destroys; answers the reply.
+    /// Applies a plan, whatever it destroys; returns the reply.
     pub(crate) fn apply_whatever(&mut self, plan: &Told) -> String {
         let said = self.apply(plan, 0);
         match said.split_once("say DESTROY ") {

@@ -244,12 +244,12 @@ impl Watched {
         Watched { test, monitor, redacted: 0 }
     }
 
-    /// Sends requests from one client; answers everything that others see of them.
+    /// Sends requests from one client; returns everything that others see of them.
     fn seen(&mut self, requests: &[Vec<String>]) -> String {
         self.told_and_seen(requests).1
     }
 
-    /// Sends requests from one client; answers its replies, and everything that others see.
+    /// Sends requests from one client; returns its replies, and everything that others see.
     pub(crate) fn told_and_seen(&mut self, requests: &[Vec<String>]) -> (String, String) {
         let client = self.test.engine.connect();
         let mut bytes = Vec::new();

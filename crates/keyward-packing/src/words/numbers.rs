@@ -39,7 +39,7 @@ impl Numbers {
         self.tables[self.table_of(hash)].find(hash, |number| is_it(*number)).copied()
     }
 
-    /// Adds a number that is not there yet. `hash_of` answers the hash that a number was
+    /// Adds a number that is not there yet. `hash_of` returns the hash that a number was
     /// added under.
     pub(super) fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if self.len >= self.tables.len() * TABLE_NUMBERS {

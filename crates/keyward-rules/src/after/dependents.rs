@@ -13,7 +13,7 @@ use crate::derived::wanted::{Contradiction, State, Taken, Wanted, each_new, each
 use crate::derived::{Entry, Holds};
 use crate::facts::{Moment, Reading};
 use crate::naming::named_key;
-use crate::view::{NotYet, RowType};
+use crate::view::{NotYet, Row, RowType};
 use keyward_schema::{Derived, KeyId};
 
 /// What the rows of a command no longer demand, and what they demand anew.
@@ -304,13 +304,27 @@ impl<'a> Aftermath<'a> {
             };
             match wanted.contradiction(change, self.type_of(table)) {
                 Contradiction::None => {}
-                Contradiction::OfOthers if self.is_in_unit => self.defer_agreement(table, change),
+                Contradiction::OfOthers
+                    if self.is_in_unit && !self.is_past_mending(table, change) =>
+                {
+                    self.defer_agreement(table, change);
+                }
                 Contradiction::OfOthers | Contradiction::OfItself => {
                     self.object(self.book.refuse_contradiction(table, change.key))?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether so many elements of a computed row came or went at once that the rest of a unit
+    /// is not waited for: to note and to judge each would hold everybody up.
+    fn is_past_mending(&self, table: KeyId, change: &Change<'_>) -> bool {
+        let What::Whole(before) = change.what else { return false };
+        let len = |row: Option<&dyn Row>| row.map_or(0, |row| row.len() as u64);
+        self.type_of(table) != RowType::String
+            && self.book.is_enforced(table)
+            && len(before).abs_diff(len(change.after)) > self.book.schema().key(table).max_fanout
     }
 
     pub(super) fn type_of(&self, table: KeyId) -> RowType {

@@ -120,6 +120,17 @@ pub(crate) fn each_new(
     });
 }
 
+/// Whether this is true of an element of a collection; looks at few more than it has to.
+fn any_element(row: &dyn Row, is_it: &dyn Fn(&[u8]) -> bool) -> bool {
+    let (mut cursor, mut is_any) = (0, false);
+    loop {
+        cursor = row.each_some(cursor, &mut |element| is_any = is_any || is_it(name(element)));
+        if is_any || cursor == 0 {
+            return is_any;
+        }
+    }
+}
+
 fn name(element: Element<'_>) -> &[u8] {
     match element {
         Element::Field(name, _) => name,
@@ -235,6 +246,10 @@ impl Wanted {
         if change.after.is_some_and(|row| row.row_type() != row_type || row.deadline().is_some()) {
             return Contradiction::OfItself;
         }
+        if let What::Whole(before) = change.what {
+            let before = before.filter(|row| row.row_type() == row_type);
+            return self.contradiction_of_whole(change.key, [before, change.after], row_type);
+        }
         let mut found = Contradiction::None;
         each_touched(change, row_type, &mut |element, before| {
             let now = State::of(change.after, row_type, element);
@@ -247,6 +262,34 @@ impl Wanted {
             }
         });
         found
+    }
+
+    /// The same of a row that came, went or was replaced: how it was and how it is. One element
+    /// that nobody told to change is enough, so not all of a large row are looked at.
+    fn contradiction_of_whole(
+        &self,
+        key: &[u8],
+        rows: [Option<&dyn Row>; 2],
+        row_type: RowType,
+    ) -> Contradiction {
+        let states = |element: &[u8]| rows.map(|row| State::of(row, row_type, element));
+        let mut wanted = self.rows.get(key).into_iter().flat_map(|row| &row.elements);
+        let is_wrong = |(element, wanted): (&Vec<u8>, &State)| {
+            let [before, now] = states(element);
+            *wanted != now && (before != State::Absent || now != State::Absent)
+        };
+        if wanted.any(is_wrong) {
+            return Contradiction::OfItself;
+        }
+        let is_unasked = |element: &[u8]| {
+            let [before, now] = states(element);
+            before != now && self.get(key, element).is_none()
+        };
+        let is_any = match row_type {
+            RowType::String => is_unasked(b""),
+            _ => rows.into_iter().flatten().any(|row| any_element(row, &is_unasked)),
+        };
+        if is_any { Contradiction::OfOthers } else { Contradiction::None }
     }
 
     /// The key of the first row.
@@ -281,5 +324,103 @@ impl Wanted {
             repairs.extend(Repair::of(table, key, row, type_of(table), elements));
         }
         Ok(repairs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A set of numbers below one, which counts how many of its members were looked at.
+    #[derive(Debug)]
+    struct Numbers {
+        below: u64,
+        looked_at: Cell<u64>,
+    }
+
+    impl Row for Numbers {
+        fn row_type(&self) -> RowType {
+            RowType::Set
+        }
+
+        fn deadline(&self) -> Option<i64> {
+            None
+        }
+
+        fn len(&self) -> usize {
+            self.below as usize
+        }
+
+        fn text(&self) -> Option<Cow<'_, [u8]>> {
+            None
+        }
+
+        fn field(&self, _name: &[u8]) -> Option<Cow<'_, [u8]>> {
+            None
+        }
+
+        fn contains(&self, member: &[u8]) -> bool {
+            let number = std::str::from_utf8(member).ok().and_then(|text| text.parse().ok());
+            number.is_some_and(|number: u64| number < self.below)
+        }
+
+        fn score(&self, _member: &[u8]) -> Option<f64> {
+            None
+        }
+
+        fn each(&self, visit: &mut dyn FnMut(Element<'_>)) {
+            let mut cursor = self.each_some(0, visit);
+            while cursor != 0 {
+                cursor = self.each_some(cursor, visit);
+            }
+        }
+
+        fn each_some(&self, cursor: u64, visit: &mut dyn FnMut(Element<'_>)) -> u64 {
+            self.looked_at.set(self.looked_at.get() + 1);
+            visit(Element::Member(cursor.to_string().as_bytes()));
+            (cursor + 1) % self.below
+        }
+    }
+
+    fn numbers(below: u64) -> Numbers {
+        Numbers { below, looked_at: Cell::new(0) }
+    }
+
+    /// What a set of these sizes before and after contradicts, where so many of its members are
+    /// wanted to be gone; and how many were looked at.
+    fn contradiction(before: u64, after: u64, gone: u64) -> (Contradiction, u64) {
+        let schema = "[keyspace]\nname = \"t\"\n[key.\"numbers\"]\ntype = \"set\"\nttl = \"1h\"\n";
+        let schema =
+            keyward_schema::check("t.toml", schema.as_bytes()).schema.expect("it is right");
+        let table = schema.ids().next().expect("it has a key");
+        let (before, after) = (numbers(before), numbers(after));
+        let mut wanted = Wanted::default();
+        for number in 0..gone {
+            let member = number.to_string().into_bytes();
+            wanted.set(table, b"numbers".to_vec(), member, State::Absent);
+        }
+        let change = Change {
+            key: b"numbers",
+            table: None,
+            what: What::Whole(Some(&before)),
+            after: (after.below > 0).then_some(&after as &dyn Row),
+            deadline_before: Some(None),
+            is_known_to_fit: false,
+            is_kept: true,
+        };
+        let found = wanted.contradiction(&change, RowType::Set);
+        (found, before.looked_at.get() + after.looked_at.get())
+    }
+
+    #[test]
+    fn one_element_is_enough_to_contradict() {
+        assert_eq!(contradiction(1_000_000, 0, 0), (Contradiction::OfOthers, 1));
+        assert_eq!(contradiction(1_000_000, 999_999, 1), (Contradiction::OfItself, 0));
+        assert_eq!(contradiction(5, 0, 3), (Contradiction::OfOthers, 4));
+        assert_eq!(contradiction(5, 0, 5), (Contradiction::None, 5));
+        assert_eq!(contradiction(5, 5, 0), (Contradiction::None, 10));
+        assert_eq!(contradiction(1, 3, 0), (Contradiction::OfOthers, 3));
     }
 }

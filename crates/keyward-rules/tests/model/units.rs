@@ -343,3 +343,23 @@ fn what_nothing_can_mend_is_refused_at_once() {
     assert!(matches!(host.run("SADD user:5:out 9"), Outcome::Refused(_)), "max_members");
     assert_eq!(host.end_unit(), (None, 0));
 }
+
+#[test]
+fn a_unit_that_drops_more_of_a_computed_row_than_may_be_added_is_refused_at_once() {
+    let mut host = Host::new(
+        "[keyspace]\nname = \"t\"\n\n[key.\"user:{id:uint}\"]\ntype = \"hash\"\nttl = \"none\"\n\
+         fields = { team = \"str\" }\n\n[key.\"team:{team}\"]\ntype = \"set\"\nttl = \"none\"\n\
+         max_fanout = 3\nmembers = { of = \"user:{id}\" }\n",
+    );
+    for (user, team) in [(1, "a"), (2, "a"), (3, "a"), (4, "a"), (5, "b"), (6, "b"), (7, "b")] {
+        assert_eq!(host.run(&format!("HSET user:{user} team {team}")), Outcome::Done);
+    }
+    host.begin_unit();
+    assert!(matches!(host.run("DEL team:a"), Outcome::Refused(_)), "four of them");
+    assert_eq!(host.run("DEL team:b"), Outcome::Done);
+    assert!(host.end_unit().0.is_some(), "nothing mends it");
+    host.begin_unit();
+    assert_eq!(host.run("DEL team:b"), Outcome::Done);
+    assert_eq!(host.run("DEL user:5 user:6 user:7"), Outcome::Done);
+    assert_eq!(host.end_unit().0, None);
+}

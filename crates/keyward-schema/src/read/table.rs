@@ -2,7 +2,7 @@
 //!
 //! Owns the step from TOML values to typed values with their places. Opening a
 //! table reports what does not belong there; each getter reports a value of
-//! the wrong kind and then answers as if the setting were absent, so that one
+//! the wrong kind and then returns nothing, as if the setting were absent, so that one
 //! mistake is told once.
 
 use toml::Spanned;

@@ -87,7 +87,7 @@ pub(super) fn words_form(words: &[Box<str>]) -> String {
 /// What ends a bare word.
 const SIGNS: [char; 10] = ['|', '[', ']', '(', ')', '{', '}', '?', ':', '\''];
 
-/// Reads a type; `object` is what that word stands for. Answers the shape and
+/// Reads a type; `object` is what that word stands for. Returns the shape and
 /// whether a `?` made it optional.
 pub(crate) fn parse(text: &str, object: Option<&Object>) -> Result<(Shape, bool), ExprError> {
     let mut parser = Parser { text, at: 0, object, depth: 0 };

@@ -290,13 +290,13 @@ impl Keyspace {
         match database.pattern(key.table) {
             Some(pattern) if database.leads(key.table) => {
                 let (row, logged) = (Rc::new(row), self.effects.len());
-                if self.is_lent(key) {
+                if self.is_borrowed(key) {
                     self.hand_over(key, &row);
                 }
                 let key = key.bytes.into();
                 self.ended.push(Ended { db, pattern, key, row, cause, logged });
             }
-            _ if self.is_lent(key) => self.hand_over(key, &Rc::new(row)),
+            _ if self.is_borrowed(key) => self.hand_over(key, &Rc::new(row)),
             _ => self.reclaim.row(row, freeing),
         }
     }

@@ -76,7 +76,7 @@ impl Keyspace {
     }
 
     /// Removes due rows, the longest overdue of each database first, until none
-    /// is left or `budget` pieces of work are done. Answers whether they are.
+    /// is left or `budget` pieces of work are done. Returns whether they are.
     pub fn sweep(&mut self, budget: usize) -> bool {
         let mut work = 0;
         for db in 0..self.databases.len() {

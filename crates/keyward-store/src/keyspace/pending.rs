@@ -19,11 +19,11 @@
 //! Not here: carrying the steps out (`governed` of the engine), what is large (the rule
 //! book).
 
+mod borrowed;
 mod concerned;
 mod derived;
 mod hidden;
 mod left;
-mod lent;
 mod list;
 mod replay;
 mod saved;
@@ -100,7 +100,7 @@ impl Keyspace {
             LargeEnd::Members { key, left: Leavers::All, .. } => {
                 self.journal.keep_row(since, db, key).map(|kept| match kept {
                     Kept::Here(row) => Left::own(row),
-                    Kept::At { db, key } => Left::lent(db, &key),
+                    Kept::At { db, key } => Left::borrowed(db, &key),
                 })
             }
             LargeEnd::Members { key, left: Leavers::Together, .. } => {
@@ -220,7 +220,7 @@ impl Keyspace {
     /// It is undone: who has a leader again is listed with that again.
     pub fn end_undoing_ends(&mut self) {
         let begun = std::mem::replace(&mut self.pending.undone_after, u64::MAX);
-        self.note_lent();
+        self.note_borrowed();
         if !self.has_pending() {
             return;
         }
@@ -278,7 +278,7 @@ impl Keyspace {
         match end.remains {
             Remains::Members { left, .. } => {
                 left.bury(&mut self.reclaim);
-                self.note_lent();
+                self.note_borrowed();
             }
             Remains::Companions { sets } => {
                 let sets = self.keep_for_snapshot(end.number, sets).into_iter().flatten();

@@ -269,7 +269,7 @@ impl Keyspace {
         if self.snapshot.is_some()
             && !self.journal.is_on()
             && !self.databases[key.db()].leads(key.table)
-            && !self.is_lent(key)
+            && !self.is_borrowed(key)
         {
             self.databases[key.db()].table_mut(key).yield_large(key);
         }

@@ -56,7 +56,7 @@ impl Keyspace {
     }
 
     /// Removes the row of these tables that is the next to go; `None` if none may.
-    /// Answers how many pieces of work that was.
+    /// Returns how many pieces of work that was.
     pub fn evict_one(&mut self, region: &Region, samples: usize) -> Option<usize> {
         let turn = self.turn(region);
         let order = self.draw_order(region, turn)?;

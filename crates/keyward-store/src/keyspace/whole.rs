@@ -78,7 +78,7 @@ impl Keyspace {
         });
         self.databases.swap(a, b);
         self.weeding.swapped(a, b);
-        self.swap_lent(a, b);
+        self.swap_borrowed(a, b);
         self.void_survey(a);
         self.void_survey(b);
         let databases = &self.databases;
@@ -154,7 +154,7 @@ impl Keyspace {
     }
 
     /// Packs rows of these databases that wait for it, idle or not, within a budget of
-    /// work: memory is short. Answers how much was done.
+    /// work: memory is short. Returns how much was done.
     pub fn pack(&mut self, dbs: Range<usize>, budget: usize) -> usize {
         self.packed_by_need_at_ms = self.now_ms;
         let mut work = 0;

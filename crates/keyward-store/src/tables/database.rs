@@ -555,7 +555,7 @@ impl Database {
     }
 
     /// Visits rows that may go, of tables of such a standing: so many or a few more, from a
-    /// place drawn by chance on. Answers whether there are any.
+    /// place drawn by chance on. Returns whether there are any.
     pub(crate) fn sample_evictable(
         &self,
         within: &Range<usize>,

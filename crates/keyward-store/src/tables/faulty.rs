@@ -38,7 +38,7 @@ impl Faulty {
         self.rows.find(self.hasher.hash(key), |row| row.key() == key).map(faults_of)
     }
 
-    /// Keeps in mind what is wrong with a row, or forgets it if that is nothing. Answers
+    /// Keeps in mind what is wrong with a row, or forgets it if that is nothing. Returns
     /// what was before.
     pub(crate) fn set(&mut self, key: &[u8], faults: Faults) -> Faults {
         let (hasher, hash) = (self.hasher, self.hasher.hash(key));

@@ -164,7 +164,7 @@ impl Reclaim {
         !self.queue.is_empty()
     }
 
-    /// Frees about `budget` allocations, the oldest garbage first. Answers how
+    /// Frees about `budget` allocations, the oldest garbage first. Returns how
     /// many.
     pub fn step(&mut self, budget: usize) -> usize {
         let mut freed = 0;

@@ -437,7 +437,7 @@ impl Table {
         self.deadlines.change(hash, deadline, None);
     }
 
-    /// Replaces the value and the deadline of the row at a spot. Answers the old
+    /// Replaces the value and the deadline of the row at a spot. Returns the old
     /// row if it held a collection, for freeing it.
     #[inline]
     pub fn replace(

@@ -255,7 +255,7 @@ impl Row {
     }
 
     /// Moves the row and what it holds to other allocations: of a collection about
-    /// `budget`. Answers where in the collection to go on, none at its end.
+    /// `budget`. Returns where in the collection to go on, none at its end.
     pub fn gather(&mut self, budget: usize) -> Option<usize> {
         self.relocate();
         self.gather_collection(0, budget)

@@ -65,7 +65,7 @@ impl Init {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         let schema = self.directory.join(schema_file::FILE_NAME);
         let editor = self.directory.join(EDITOR_FILE_NAME);
-        let mut included: Vec<&library::Entry> = Vec::new();
+        let mut included: Vec<&library::LibrarySchema> = Vec::new();
         for name in &self.with {
             let entry = library::find(name.trim());
             let entry = entry
@@ -102,7 +102,7 @@ impl Init {
     }
 
     /// The new file's text.
-    fn text(&self, included: &[&library::Entry]) -> String {
+    fn text(&self, included: &[&library::LibrarySchema]) -> String {
         let text = if self.empty || !self.with.is_empty() { EMPTY } else { STARTER };
         let text = &text.replace(KINDS_LINE, &kinds());
         let text = match self.name() {

@@ -123,7 +123,7 @@ impl<'a> ElementScan<'a> {
     }
 
     /// Takes steps from a cursor until enough elements were visited; returns the
-    /// cursor to go on from. A step answers the next cursor and how many elements
+    /// cursor to go on from. A step returns the next cursor and how many elements
     /// it visited.
     pub(crate) fn walk(&self, mut cursor: u64, mut step: impl FnMut(u64) -> (u64, usize)) -> u64 {
         let (mut visited, mut buckets_left) = (0, self.count.saturating_mul(BUCKETS_PER_KEY_MAX));

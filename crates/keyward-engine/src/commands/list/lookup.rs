@@ -89,7 +89,7 @@ impl Search {
         Ok(search)
     }
 
-    /// Tells `found` the indexes that match, until it answers that it has enough.
+    /// Tells `found` the indexes that match, until it returns that it has enough.
     fn each_match(&self, list: &List, wanted: &[u8], mut found: impl FnMut(usize) -> bool) {
         let wanted = Item::of(wanted);
         let mut rank = 0;

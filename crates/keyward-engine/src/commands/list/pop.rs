@@ -55,7 +55,7 @@ fn pop_one(list: &mut Edit<'_, List>, end: End, reply: &mut ReplyWriter<'_>) {
     list.pop(end);
 }
 
-/// Replies with up to `count` elements from an end, takes them away, and answers
+/// Replies with up to `count` elements from an end, takes them away, and returns
 /// how many they are.
 fn pop_many(list: &mut Edit<'_, List>, end: End, count: u64, reply: &mut ReplyWriter<'_>) -> usize {
     let len = list.len();

@@ -49,7 +49,7 @@ fn blocking_move(ctx: &mut Ctx<'_>, ends: (End, End), timeout_at: usize) -> Outc
 }
 
 /// Moves an element from one list to another, or within one, and replies with
-/// it. Answers whether there was one. As in Redis, the push is told first.
+/// it. Returns whether there was one. As in Redis, the push is told first.
 fn move_element(ctx: &mut Ctx<'_>, (take, put): (End, End)) -> Result<bool, WireError> {
     let (from, to) = (ctx.key(1), ctx.key(2));
     let Some(list) = ctx.keys.edit::<List>(from)? else { return Ok(false) };

@@ -102,7 +102,7 @@ fn pop_one_key(ctx: &mut Ctx<'_>, end: End) -> Outcome {
     Ok(())
 }
 
-/// Pops up to `count` members from a key and replies with them. Answers how many
+/// Pops up to `count` members from a key and replies with them. Returns how many
 /// there were; `None` if the key is not there.
 fn pop(
     ctx: &mut Ctx<'_>,

@@ -70,7 +70,7 @@ impl Edit<'_, Set> {
         self.place.capture_whole();
         let before = Rc::new(row_of(std::mem::replace(self.collection_mut(), left)));
         let Place { key, ref mut space, .. } = self.place;
-        if space.is_lent(key) {
+        if space.is_borrowed(key) {
             space.hand_over(key, &before);
         }
         if space.journal.is_on() {
@@ -84,7 +84,7 @@ impl Edit<'_, Set> {
     #[inline(always)]
     fn note_leaver(&mut self, member: Item<'_>) {
         let Place { key, ref mut space, .. } = self.place;
-        if space.is_lent(key) {
+        if space.is_borrowed(key) {
             space.note_leaver(key, member);
         }
     }

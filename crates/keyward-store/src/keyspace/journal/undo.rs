@@ -32,7 +32,7 @@ impl Keyspace {
             match undo {
                 Undo::Row(before) => self.reinstate(key, before),
                 Undo::Kept(row) => {
-                    self.lend_again(key, &row);
+                    self.borrow_again(key, &row);
                     let row = Rc::try_unwrap(row);
                     let row = row.expect("ends of a unit that is undone are taken back before");
                     self.reinstate(key, Some(row));
@@ -47,7 +47,7 @@ impl Keyspace {
                     let mut row = moved.into_value().into_row(key.bytes, deadline);
                     row.set_clock(clock);
                     self.reinstate(key, Some(row));
-                    self.follow_lent(to, key);
+                    self.follow_borrowed(to, key);
                 }
                 Undo::Deadline(before) => {
                     let table = self.databases[key.db()].table_mut(key);
@@ -124,7 +124,7 @@ impl Keyspace {
                     self.undo_edit(key, |set: &mut Set| set.take_back(left));
                 }
                 Undo::SetBefore(before) => {
-                    self.lend_again(key, &before);
+                    self.borrow_again(key, &before);
                     let before = set_in(before);
                     let rest = self.undo_edit(key, |set: &mut Set| std::mem::replace(set, before));
                     self.reclaim.row(row_of(rest), Freeing::AtOnce);

@@ -8,7 +8,7 @@
 //! Invariant: nobody is missing who left the set of the end and is still in a mirror for it. Others
 //! may be there, who came to the other key later: of a mirror only those are taken out that
 //! the set of the end does not have now, and those had to leave it anyway.
-//! Not here: what becomes of rows at which ends look (`lent`), what is hidden (`hidden`).
+//! Not here: what becomes of rows at which ends look (`borrowed`), what is hidden (`hidden`).
 
 use crate::tables::database::Database;
 use crate::tables::reclaim::{Freeing, Reclaim};
@@ -37,7 +37,7 @@ enum Held {
     /// Here; the journal may have it too.
     Own(Rc<Row>),
     /// In the table of this key.
-    Lent { db: usize, key: Box<[u8]> },
+    Borrowed { db: usize, key: Box<[u8]> },
 }
 
 impl Left {
@@ -47,25 +47,25 @@ impl Left {
     }
 
     /// All members of the set that a key has now.
-    pub(super) fn lent(db: usize, key: &[u8]) -> Left {
-        Left { row: Held::Lent { db, key: key.into() }, since: Set::default() }
+    pub(super) fn borrowed(db: usize, key: &[u8]) -> Left {
+        Left { row: Held::Borrowed { db, key: key.into() }, since: Set::default() }
     }
 
     /// Whether the row is that of a key.
-    pub(super) fn is_lent(&self) -> bool {
-        matches!(self.row, Held::Lent { .. })
+    pub(super) fn is_borrowed(&self) -> bool {
+        matches!(self.row, Held::Borrowed { .. })
     }
 
     /// Whether it is that of this one.
-    pub(super) fn is_lent_by(&self, of: (usize, &[u8])) -> bool {
-        matches!(&self.row, Held::Lent { db, key } if (*db, &**key) == of)
+    pub(super) fn is_borrowed_from(&self, of: (usize, &[u8])) -> bool {
+        matches!(&self.row, Held::Borrowed { db, key } if (*db, &**key) == of)
     }
 
     /// The key whose row it is, if that is one of this database.
-    pub(super) fn lent_in(&self, of: usize) -> Option<&[u8]> {
+    pub(super) fn borrowed_in(&self, of: usize) -> Option<&[u8]> {
         match &self.row {
-            Held::Lent { db, key } if *db == of => Some(key),
-            Held::Lent { .. } | Held::Own(_) => None,
+            Held::Borrowed { db, key } if *db == of => Some(key),
+            Held::Borrowed { .. } | Held::Own(_) => None,
         }
     }
 
@@ -80,14 +80,14 @@ impl Left {
     }
 
     /// The row is that of a key from now on.
-    pub(super) fn lend(&mut self, (db, key): (usize, &[u8])) {
-        self.row = Held::Lent { db, key: key.into() };
+    pub(super) fn borrow(&mut self, (db, key): (usize, &[u8])) {
+        self.row = Held::Borrowed { db, key: key.into() };
     }
 
     fn row<'a>(&'a self, databases: &'a [Database]) -> Option<LentRow<'a>> {
         match &self.row {
             Held::Own(row) => Some(LentRow::Loose(row)),
-            Held::Lent { db, key } => databases[*db].find(key),
+            Held::Borrowed { db, key } => databases[*db].find(key),
         }
     }
 
@@ -133,7 +133,7 @@ impl Left {
     pub(super) fn add(&mut self, growth: &Growth, member: &[u8]) {
         let own = match &mut self.row {
             Held::Own(row) => Rc::get_mut(row),
-            Held::Lent { .. } => None,
+            Held::Borrowed { .. } => None,
         };
         let set = own.map_or(&mut self.since, set_of_mut);
         set.add(growth, Item::of(member));

@@ -34,7 +34,7 @@ pub struct Pending {
     /// Some may still be undone.
     pub(super) has_fresh: bool,
     /// Some may look at rows of keys for who left a set.
-    pub(super) has_lent: bool,
+    pub(super) has_borrowed: bool,
 }
 
 impl Default for Pending {
@@ -49,7 +49,7 @@ impl Default for Pending {
             begun: 0,
             undone_after: u64::MAX,
             has_fresh: false,
-            has_lent: false,
+            has_borrowed: false,
         }
     }
 }
@@ -110,7 +110,7 @@ impl Pending {
             Remains::Deadlines { .. } => self.deadlines += 1,
         }
         self.has_fresh |= !end.stands;
-        self.has_lent |= end.left().is_some_and(Left::is_lent);
+        self.has_borrowed |= end.left().is_some_and(Left::is_borrowed);
         self.by_key.entry(end.key.clone()).or_default().push(end.number);
         let place = self.ends.partition_point(|other| other.number < end.number);
         self.ends.insert(place, end);

@@ -72,7 +72,7 @@ impl Keyspace {
         let (end, left) = match kind {
             MEMBERS => {
                 // It goes with what the log says next, or loses members.
-                let left = Left::lent(db, &key);
+                let left = Left::borrowed(db, &key);
                 (LargeEnd::Members { table, key, left: Leavers::All }, Some(left))
             }
             COMPANIONS => (LargeEnd::Companions { table, key }, None),

@@ -51,7 +51,7 @@ impl Table {
     }
 
     /// Packs lists that are idle, within a budget of work, while they are being looked at.
-    /// Answers how much was done.
+    /// Returns how much was done.
     pub(crate) fn pack_lists(&mut self, access: &AccessClock, budget: usize) -> usize {
         let mut work = 0;
         while work < budget {

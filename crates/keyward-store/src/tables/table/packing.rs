@@ -37,7 +37,7 @@ pub(super) enum Tried {
 }
 
 impl Table {
-    /// Packs the rows that have been loose for longest, within a budget of work. Answers
+    /// Packs the rows that have been loose for longest, within a budget of work. Returns
     /// how much was done.
     pub fn pack(&mut self, budget: usize) -> usize {
         let mut work = 0;
@@ -62,7 +62,7 @@ impl Table {
         work
     }
 
-    /// Packs the next few rows if they may be, and puts off the others. Answers how much
+    /// Packs the next few rows if they may be, and puts off the others. Returns how much
     /// was done.
     fn pack_some(&mut self, budget: usize, may_be: impl Fn(Reading, &Row) -> bool) -> usize {
         if self.packed.is_none() {
@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// Packs the row of a hash, of which 32 bits are known, if it is still there and may
-    /// be packed. Answers how much was done, and what came of it.
+    /// be packed. Returns how much was done, and what came of it.
     pub(super) fn pack_one(
         &mut self,
         hash: u32,

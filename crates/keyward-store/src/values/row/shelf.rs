@@ -2,7 +2,7 @@
 //!
 //! Owns copies of packed rows, and lends them for as long as it is there itself: the
 //! rule book compares rows of many keys with each other. It only ever grows, an arena:
-//! each board has room for as many rows as all before it, so that the place of the next
+//! each chunk has room for as many rows as all before it, so that the place of the next
 //! row follows from how many there are, and no row ever moves.
 //!
 //! Estimate: three words while it is empty, as it is for most commands; one allocation of
@@ -11,19 +11,19 @@
 use super::{LentRow, Row};
 use std::cell::{Cell, OnceCell};
 
-/// Rows on the first board.
+/// Rows in the first chunk.
 const FIRST_ROWS: usize = 16;
-/// Boards behind the first: together they have room for more rows than memory has.
-const MORE_BOARDS: usize = 40;
+/// Chunks behind the first: together they have room for more rows than memory has.
+const MORE_CHUNKS: usize = 40;
 
-type Board = Box<[OnceCell<Row>]>;
+type Chunk = Box<[OnceCell<Row>]>;
 
 /// Copies of packed rows.
 #[derive(Default)]
 pub(crate) struct Shelf {
     count: Cell<usize>,
     first: OnceCell<Box<[OnceCell<Row>; FIRST_ROWS]>>,
-    more: OnceCell<Box<[OnceCell<Board>; MORE_BOARDS]>>,
+    more: OnceCell<Box<[OnceCell<Chunk>; MORE_CHUNKS]>>,
 }
 
 impl Shelf {
@@ -42,11 +42,11 @@ impl Shelf {
         if index < FIRST_ROWS {
             return &self.first.get_or_init(Box::default)[index];
         }
-        // Board `n` behind the first has the places from `FIRST_ROWS << n` on.
-        let board = (index / FIRST_ROWS).ilog2();
-        let rows = FIRST_ROWS << board;
-        let more = self.more.get_or_init(|| Box::new([const { OnceCell::new() }; MORE_BOARDS]));
-        let places = more[board as usize]
+        // Chunk `n` behind the first has the places from `FIRST_ROWS << n` on.
+        let chunk = (index / FIRST_ROWS).ilog2();
+        let rows = FIRST_ROWS << chunk;
+        let more = self.more.get_or_init(|| Box::new([const { OnceCell::new() }; MORE_CHUNKS]));
+        let places = more[chunk as usize]
             .get_or_init(|| std::iter::repeat_with(OnceCell::new).take(rows).collect());
         &places[index - rows]
     }
@@ -79,9 +79,9 @@ mod tests {
             assert!(place.get().is_none(), "the place of {number} is known and free");
             assert!(std::ptr::eq(shelf.lend(row), place.get().expect("it is taken now")));
         }
-        let more = shelf.more.get().expect("there are more than the first board takes");
-        let boards = more.iter().filter(|board| board.get().is_some()).count();
+        let more = shelf.more.get().expect("there are more than the first chunk takes");
+        let chunks = more.iter().filter(|chunk| chunk.get().is_some()).count();
         // As many as there are doublings of the first, not one for every few rows.
-        assert_eq!(boards, 13);
+        assert_eq!(chunks, 13);
     }
 }

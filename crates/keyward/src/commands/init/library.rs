@@ -5,12 +5,12 @@
 //! and messages name a file and a line that can be opened.
 
 /// A schema of the library.
-pub(super) struct Entry {
+pub(super) struct LibrarySchema {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
 }
 
-impl Entry {
+impl LibrarySchema {
     /// Its path from the file that includes it.
     pub(super) fn path(&self) -> String {
         format!("{FOLDER}/{}.toml", self.name)
@@ -23,7 +23,7 @@ const FOLDER: &str = "library";
 macro_rules! library {
     ($($name:literal),+ $(,)?) => {
         /// The whole library, by name.
-        pub(super) const LIBRARY: &[Entry] = &[$(Entry {
+        pub(super) const LIBRARY: &[LibrarySchema] = &[$(LibrarySchema {
             name: $name,
             text: include_str!(concat!("../../../../../library/", $name, ".toml")),
         }),+];
@@ -59,7 +59,7 @@ const SIDEKIQ: (&str, &str) = ("sidekiq", "host = \"worker-{number:uint}\"");
 
 /// What is to be written so that these can share a database: a line for each file that needs a
 /// value, with the programs that it is for.
-pub(super) fn needs(included: &[&Entry]) -> Vec<String> {
+pub(super) fn needs(included: &[&LibrarySchema]) -> Vec<String> {
     let has = |name: &str| included.iter().any(|entry| entry.name == name);
     let mut needs: Vec<((&str, &str), Vec<&str>)> = Vec::new();
     for (one, other, cure) in NEED_VALUES.iter().filter(|(one, other, _)| has(one) && has(other)) {
@@ -80,7 +80,7 @@ pub(super) fn needs(included: &[&Entry]) -> Vec<String> {
 }
 
 /// The schema of that name.
-pub(super) fn find(name: &str) -> Option<&'static Entry> {
+pub(super) fn find(name: &str) -> Option<&'static LibrarySchema> {
     LIBRARY.iter().find(|entry| entry.name == name)
 }
 

@@ -96,7 +96,7 @@ impl Inner {
         before + self.children[at].node.rank(cut)
     }
 
-    /// Adds an entry that is not there yet. Answers a node to stand behind this
+    /// Adds an entry that is not there yet. Returns a node to stand behind this
     /// one, if there were too many children for one. `is_last` says that nothing
     /// stands behind this node.
     pub(super) fn insert(

@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// Adds an entry that is not there yet. Answers a node to stand behind this
+    /// Adds an entry that is not there yet. Returns a node to stand behind this
     /// one, if it had to be split.
     pub(super) fn insert(
         &mut self,
@@ -123,7 +123,7 @@ impl Node {
     }
 
     /// Changes the score of an entry where it stands, if its order allows.
-    /// Answers whether it did. The first entry of a leaf stays as it is: nodes
+    /// Returns whether it did. The first entry of a leaf stays as it is: nodes
     /// above know it.
     pub(super) fn rescore(
         &mut self,

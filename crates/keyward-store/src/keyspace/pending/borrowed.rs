@@ -36,16 +36,16 @@ fn name<'a>(key: Key<'a>) -> (usize, &'a [u8]) {
 impl Keyspace {
     /// Whether an end looks at the row of a key for who left another.
     #[inline(always)]
-    pub(in crate::keyspace) fn is_lent(&self, key: Key<'_>) -> bool {
-        self.pending.has_lent && self.lends(key)
+    pub(in crate::keyspace) fn is_borrowed(&self, key: Key<'_>) -> bool {
+        self.pending.has_borrowed && self.is_borrowed_by_any(key)
     }
 
     #[cold]
-    fn lends(&self, key: Key<'_>) -> bool {
+    fn is_borrowed_by_any(&self, key: Key<'_>) -> bool {
         let saved = self.snapshot.iter().flat_map(|running| &running.ends);
         let saved = saved.filter_map(|end| end.left());
         let mut all = self.pending.ends.iter().filter_map(PendingEnd::left).chain(saved);
-        all.any(|left| left.is_lent_by(name(key)))
+        all.any(|left| left.is_borrowed_from(name(key)))
     }
 
     /// Who left sets, as ends have them, those that a snapshot saves included; with how far
@@ -58,14 +58,14 @@ impl Keyspace {
 
     /// The same, of ends that look at the row of a key.
     fn left_at(&mut self, key: Key<'_>) -> impl Iterator<Item = (EndCursor, &mut Left)> {
-        self.all_left().filter(move |(_, left)| left.is_lent_by(name(key)))
+        self.all_left().filter(move |(_, left)| left.is_borrowed_from(name(key)))
     }
 
     /// An end is over, or was taken back: perhaps none looks at other rows.
-    pub(super) fn note_lent(&mut self) {
-        if self.pending.has_lent {
-            let has_lent = self.all_left().any(|(_, left)| left.is_lent());
-            self.pending.has_lent = has_lent;
+    pub(super) fn note_borrowed(&mut self) {
+        if self.pending.has_borrowed {
+            let has_borrowed = self.all_left().any(|(_, left)| left.is_borrowed());
+            self.pending.has_borrowed = has_borrowed;
         }
     }
 
@@ -76,7 +76,7 @@ impl Keyspace {
 
     /// As `hand_over`, of a row that left its table; the journal has it too, if that is on.
     #[cold]
-    pub(in crate::keyspace) fn discard_lent(&mut self, key: Key<'_>, row: Row) {
+    pub(in crate::keyspace) fn discard_borrowed(&mut self, key: Key<'_>, row: Row) {
         let row = Rc::new(row);
         self.hand_over(key, &row);
         if self.journal.is_on() {
@@ -85,20 +85,20 @@ impl Keyspace {
     }
 
     /// That is undone: the row is about to be that of the key again.
-    pub(in crate::keyspace) fn lend_again(&mut self, key: Key<'_>, row: &Rc<Row>) {
+    pub(in crate::keyspace) fn borrow_again(&mut self, key: Key<'_>, row: &Rc<Row>) {
         let mut is_any = false;
         for (_, left) in self.all_left().filter(|(_, left)| left.has(row)) {
-            left.lend(name(key));
+            left.borrow(name(key));
             is_any = true;
         }
-        self.pending.has_lent |= is_any;
+        self.pending.has_borrowed |= is_any;
     }
 
     /// The row of a key has gone to another key.
     #[inline(always)]
-    pub(in crate::keyspace) fn follow_lent(&mut self, from: Key<'_>, to: Key<'_>) {
-        if self.is_lent(from) {
-            self.left_at(from).for_each(|(_, left)| left.lend(name(to)));
+    pub(in crate::keyspace) fn follow_borrowed(&mut self, from: Key<'_>, to: Key<'_>) {
+        if self.is_borrowed(from) {
+            self.left_at(from).for_each(|(_, left)| left.borrow(name(to)));
         }
     }
 
@@ -112,8 +112,9 @@ impl Keyspace {
     /// A database is about to be emptied: the rows at which ends look are theirs.
     #[cold]
     pub(in crate::keyspace) fn hand_over_all(&mut self, of: usize) {
-        let lent = |(_, left): (EndCursor, &mut Left)| left.lent_in(of).map(Box::<[u8]>::from);
-        let keys: Vec<Box<[u8]>> = self.all_left().filter_map(lent).collect();
+        let borrowed =
+            |(_, left): (EndCursor, &mut Left)| left.borrowed_in(of).map(Box::<[u8]>::from);
+        let keys: Vec<Box<[u8]>> = self.all_left().filter_map(borrowed).collect();
         for bytes in keys {
             let key = self.key_in(of, &bytes);
             if let Some(row) = self.take_row(key) {
@@ -124,11 +125,11 @@ impl Keyspace {
     }
 
     /// Two databases are swapped.
-    pub(in crate::keyspace) fn swap_lent(&mut self, a: usize, b: usize) {
+    pub(in crate::keyspace) fn swap_borrowed(&mut self, a: usize, b: usize) {
         for (_, left) in self.all_left() {
-            let other = |(here, there)| Some((there, Box::<[u8]>::from(left.lent_in(here)?)));
+            let other = |(here, there)| Some((there, Box::<[u8]>::from(left.borrowed_in(here)?)));
             if let Some((db, key)) = other((a, b)).or_else(|| other((b, a))) {
-                left.lend((db, &key));
+                left.borrow((db, &key));
             }
         }
     }
