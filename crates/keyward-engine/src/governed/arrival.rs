@@ -83,9 +83,13 @@ impl fmt::Display for Acceptance {
     }
 }
 
-/// Whether one of these admits a plan of this name that destroys so much.
-pub(super) fn is_accepted(accepted: &[Acceptance], plan: &str, destroyed: u64) -> bool {
-    accepted.iter().any(|own| own.admits(plan, destroyed))
+/// What admits a plan of this name that destroys so much, if anything does.
+pub(super) fn admitting<'a>(
+    accepted: &'a [Acceptance],
+    plan: &str,
+    destroyed: u64,
+) -> Option<&'a Acceptance> {
+    accepted.iter().find(|own| own.admits(plan, destroyed))
 }
 
 /// What these say, as [`Acceptance::read`] reads it.
