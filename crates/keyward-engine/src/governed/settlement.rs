@@ -327,7 +327,10 @@ impl Settlement {
             all_accepted &= accepted.is_some();
             let destroyed = report.destroyed();
             let destroyed = accepted.map_or(destroyed, |own| destroyed.min(own.destroys_max));
-            let origin = Origin::before_change(before);
+            let origin = match part.is_unjudged && part.differences.is_empty() {
+                true => Origin::Interrupted,
+                false => Origin::before_change(before),
+            };
             tables += &announcement::table(part.db, origin, book, report, &part.differences);
             plans.push(Acceptance { plan: name, destroys_max: destroyed });
         }
