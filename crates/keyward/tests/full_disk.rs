@@ -25,13 +25,20 @@ struct Cramped {
 
 impl Cramped {
     fn start(options: &[&str]) -> Cramped {
+        Cramped::with_files(tempfile::tempdir().expect("a directory").path(), options)
+    }
+
+    /// The same with a copy of what is in a directory.
+    fn with_files(files: &Path, options: &[&str]) -> Cramped {
         let directory = tempfile::tempdir().expect("a directory");
         let place = directory.path().join("disk");
         fs::create_dir(&place).expect("a directory");
         let program = directory.path().join("cramped");
         let script = format!(
             "#!/bin/sh\nexec unshare --map-root-user --mount sh -c 'mount -t tmpfs -o size=1m tmpfs \"$0\" \
-             && head -c 500000 /dev/zero > \"$0/{BALLAST}\" && exec \"$@\"' {} {} \"$@\"\n",
+             && cp -r {}/. \"$0\" && head -c 500000 /dev/zero > \"$0/{BALLAST}\" \
+             && exec \"$@\"' {} {} \"$@\"\n",
+            files.display(),
             place.display(),
             env!("CARGO_BIN_EXE_keyward"),
         );
@@ -137,6 +144,81 @@ fn writing_the_append_only_file_anew_on_a_full_disk_leaves_it_as_it_is() {
     wait_until(|| info(&mut client, "aof_last_bgrewrite_status") == "ok");
     let (again, _files) = cramped.restarted(&options);
     assert_eq!(again.client().call(["DBSIZE"]).unwrap(), Frame::Integer(301));
+}
+
+#[test]
+fn writing_the_file_anew_does_not_give_up_what_could_not_be_written() {
+    for policy in ["everysec", "always"] {
+        let options = ["--appendonly", "yes", "--appendfsync", policy];
+        let cramped = Cramped::start(&options);
+        let mut client = cramped.server.client();
+        client.call(["CONFIG", "SET", "rdbcompression", "no"]).expect("an answer");
+        client.call(["SELECT", "3"]).expect("an answer");
+        client.call(["SET", "small", "1"]).expect("an answer");
+        // There is room for a small write afterwards, and for no base.
+        assert!(cramped.server.client().call(["SET", "large", &"x".repeat(600_000)]).is_err());
+        wait_until(|| info(&mut client, "aof_last_write_status") == "err");
+        client.call(["BGREWRITEAOF"]).expect("an answer");
+        wait_until(|| info(&mut client, "aof_last_bgrewrite_status") == "err");
+        let refused = client.call(["SET", "behind", "1"]).expect("an answer");
+        assert_eq!(refused, Frame::Error(NO_SPACE.to_vec()), "{policy}");
+        assert_eq!(info(&mut client, "aof_last_write_status"), "err", "{policy}");
+        cramped.make_room();
+        wait_until(|| info(&mut client, "aof_last_write_status") == "ok");
+        assert_eq!(client.call(["SET", "after", "1"]).unwrap(), Frame::Simple(b"OK".to_vec()));
+        let (again, _files) = cramped.restarted(&options);
+        let mut client = again.client();
+        assert_eq!(client.call(["STRLEN", "large"]).unwrap(), Frame::Integer(600_000), "{policy}");
+        client.call(["SELECT", "3"]).expect("an answer");
+        assert_eq!(client.call(["EXISTS", "small", "after"]).unwrap(), Frame::Integer(2));
+    }
+}
+
+/// A start that dates rows finds no room for that in the log, nor for the base that it asks for.
+#[test]
+fn what_a_start_was_told_to_do_is_not_half_done_on_a_full_disk() {
+    let (files, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let schema = |ttl: &str| {
+        let path = own.path().join(format!("{ttl}.toml"));
+        let text = format!(
+            "[keyspace]\nname = \"notes\"\n\n[key.\"note:{{id:uint}}\"]\ntype = \"string\"\nttl = \"{ttl}\"\n"
+        );
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let (endless, day) = (schema("none"), schema("1d"));
+    let options = ["--appendonly", "yes", "--rdbcompression", "no", "--save", ""];
+    let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
+    let dir = ["--dir", files.path().to_str().expect("UTF-8")];
+    let server = Server::keyward(program, &[&[&*endless][..], &dir, &options].concat());
+    let mut client = server.client();
+    let value = "x".repeat(100);
+    for number in 0..3000 {
+        client.call(["SET", &format!("note:{number}"), &value]).expect("an answer");
+    }
+    let text = fs::read(&day).expect("it was written");
+    let plan = client.call([&b"KEYWARD"[..], b"SCHEMA", b"PLAN", &text]).expect("a plan");
+    let plan = String::from_utf8_lossy(plan.as_elements().expect("a map")[1].as_bytes().unwrap())
+        .into_owned();
+    drop(server);
+    let accept = [&[&*day][..], &options, &["--accept", &plan]].concat();
+    let cramped = Cramped::with_files(files.path(), &accept);
+    let mut client = cramped.server.client();
+    wait_until(|| info(&mut client, "aof_last_bgrewrite_status") == "err");
+    let refused = client.call(["SET", "note:1", "x"]).expect("an answer");
+    assert_eq!(refused, Frame::Error(NO_SPACE.to_vec()));
+    cramped.make_room();
+    wait_until(|| info(&mut client, "aof_last_write_status") == "ok");
+    let ends = |client: &mut Client| -> Vec<Frame> {
+        let keys = ["note:0", "note:1500", "note:2999"];
+        keys.map(|key| client.call(["PEXPIRETIME", key]).expect("an end")).to_vec()
+    };
+    let expected = ends(&mut client);
+    assert!(!expected.contains(&Frame::Integer(-1)), "{expected:?}");
+    // It is not asked again.
+    let (again, _files) = cramped.restarted(&[&[&*day][..], &options].concat());
+    assert_eq!(ends(&mut again.client()), expected);
+    assert_eq!(again.client().call(["DBSIZE"]).unwrap(), Frame::Integer(3000));
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(crate) enum Origin {
     Another,
     /// The same, which only observes.
     Observed,
+    /// The same, and none since: they were only observed.
+    Interrupted,
 }
 
 impl Origin {
@@ -187,6 +189,7 @@ pub(crate) fn table(
         Origin::Elsewhere => "the rows come from elsewhere, or were there before any schema.",
         Origin::Another => "another schema governed these rows.",
         Origin::Observed => "what this schema, which only observes, would do to its rows.",
+        Origin::Interrupted => "this schema governed these rows until they were only observed.",
     };
     text.push('\n');
     for line in differences.iter().take(DIFFERENCES_MAX) {

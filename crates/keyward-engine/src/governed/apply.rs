@@ -357,7 +357,7 @@ impl Changeover {
         let report = Box::new(conclusion.into_report());
         let destroyed = report.destroyed();
         // Rows end and come while a plan is read: there may be fewer than were announced.
-        if destroyed > announced.destroyed {
+        if report.destroyed_at_least() > announced.destroyed {
             let text = format!(
                 "SCHEMA this plan destroys {destroyed} {}, not {}; if that is meant, say DESTROY \
                  {destroyed}",

@@ -83,9 +83,13 @@ impl fmt::Display for Acceptance {
     }
 }
 
-/// Whether one of these admits a plan of this name that destroys so much.
-pub(super) fn is_accepted(accepted: &[Acceptance], plan: &str, destroyed: u64) -> bool {
-    accepted.iter().any(|own| own.admits(plan, destroyed))
+/// What admits a plan of this name that destroys so much, if anything does.
+pub(super) fn admitting<'a>(
+    accepted: &'a [Acceptance],
+    plan: &str,
+    destroyed: u64,
+) -> Option<&'a Acceptance> {
+    accepted.iter().find(|own| own.admits(plan, destroyed))
 }
 
 /// What these say, as [`Acceptance::read`] reads it.
@@ -364,7 +368,7 @@ impl Arrival {
     /// The book that governed the rows of a database last: where the one that the files remember
     /// only observes, the one before that.
     pub(super) fn governing(&self, db: usize) -> Option<RuleBook> {
-        let book = |all: &Vec<Remembered>| self.book(db, all, means_like);
+        let book = |all: &Vec<Remembered>| self.book(db, all, gives_way_to);
         let observed = self.memory.observed.get(&db).and_then(book);
         observed.or_else(|| self.memory.in_force.get(&db).and_then(book))
     }
@@ -428,24 +432,30 @@ fn strangers(
 
 /// Whether two books say the same in the same words, and of the same keys only to observe.
 pub(super) fn is_like(one: &RuleBook, other: &RuleBook) -> bool {
-    are_alike(one, other, |own, other| own == other)
+    say_alike(one, other, |own, other| own == other) && observing(one) == observing(other)
 }
 
-/// Whether two books mean the same, and of the same keys only to observe.
-fn means_like(one: &RuleBook, other: &RuleBook) -> bool {
-    are_alike(one, other, means_the_same)
+/// Whether rows that the first book governed are rows of the other one as they are: both mean the
+/// same, and of the same keys only to observe, or the other one of some more than where the modes
+/// were overruled. Who ceases to keep what is said of a key changes no row. Where all observes, the
+/// next start is to know what governed the rows before.
+fn gives_way_to(before: &RuleBook, book: &RuleBook) -> bool {
+    let (own, others) = (observing(before), observing(book));
+    let observes_more = || own.iter().zip(&others).all(|(own, other)| own <= other);
+    say_alike(before, book, means_the_same)
+        && (own == others || !book.observes_all() && observes_more())
 }
 
-fn are_alike(one: &RuleBook, other: &RuleBook, is_same: fn(&str, &str) -> bool) -> bool {
+fn say_alike(one: &RuleBook, other: &RuleBook, is_same: fn(&str, &str) -> bool) -> bool {
     let [own, others] = [one, other].map(|book| parts(book.declared()));
     let is_same = |(own, other): (&Schema, &Schema)| {
         own.keyspace.name == other.keyspace.name
             && is_same(own.source.whole_text(), other.source.whole_text())
     };
-    let observing = |book: &RuleBook| -> Vec<bool> {
-        book.schema().ids().map(|id| book.observes(id)).collect()
-    };
-    own.len() == others.len()
-        && own.iter().zip(others).all(is_same)
-        && observing(one) == observing(other)
+    own.len() == others.len() && own.iter().zip(others).all(is_same)
+}
+
+/// By key, whether a book only observes it.
+fn observing(book: &RuleBook) -> Vec<bool> {
+    book.schema().ids().map(|id| book.observes(id)).collect()
 }

@@ -20,7 +20,7 @@
 //! host), meeting rows (`survey`, `rebuild`).
 
 use super::announcement::{self, Origin};
-use super::arrival::{Acceptance, Arrival, Target, Unaccepted, is_accepted, is_like};
+use super::arrival::{Acceptance, Arrival, Target, Unaccepted, admitting, is_like};
 use super::losses;
 use super::memory::{Damaged, book_of};
 use super::plan;
@@ -323,9 +323,14 @@ impl Settlement {
             let before = keys.book_of(part.db).map(Arc::as_ref);
             let name = plan::name(part.db, book, report);
             let name = String::from_utf8_lossy(&name).into_owned();
+            let accepted = admitting(&self.accepted, &name, report.destroyed_at_least());
+            all_accepted &= accepted.is_some();
             let destroyed = report.destroyed();
-            all_accepted &= is_accepted(&self.accepted, &name, destroyed);
-            let origin = Origin::before_change(before);
+            let destroyed = accepted.map_or(destroyed, |own| destroyed.min(own.destroys_max));
+            let origin = match part.is_unjudged && part.differences.is_empty() {
+                true => Origin::Interrupted,
+                false => Origin::before_change(before),
+            };
             tables += &announcement::table(part.db, origin, book, report, &part.differences);
             plans.push(Acceptance { plan: name, destroys_max: destroyed });
         }

@@ -393,6 +393,38 @@ fn a_mode_that_is_switched_back_leaves_rows_by_hand_and_the_next_apply_counts_th
     apply(&server, &wider);
 }
 
+/// A key that observes by itself does so again, which changes no row.
+#[test]
+fn a_mode_that_ended_observing_of_a_key_asks_nothing_at_the_next_start() {
+    let observed = "[key.\"draft:{id}\"]\ntype = \"string\"\nttl = \"1h\"\nmode = \"observe\"\n";
+    let schema = format!("{SHOP}\n{observed}");
+    for place in Place::both() {
+        let server = place.start(&schema);
+        let mut client = server.client();
+        for command in [
+            "KEYWARD MODE warn",
+            "HSET user:1 name ada plan paid score 5",
+            "SET by:zz 1",
+            "SET draft:1 x",
+        ] {
+            let reply = call(&mut client, command);
+            assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+        }
+        let rows = keys(&server);
+        place.end(server);
+        let server = place.start(&schema);
+        let mut client = server.client();
+        assert_eq!(keys(&server), rows);
+        assert_ne!(call(&mut client, "TTL draft:1"), Frame::Integer(-1));
+        call(&mut client, "SET draft:2 x");
+        assert_eq!(call(&mut client, "TTL draft:2"), Frame::Integer(-1));
+        place.end(server);
+        // The end of observing is asked for, as ever.
+        let refused = place.refusal(&schema.replace("mode = \"observe\"\n", ""));
+        assert!(refused.contains("draft:{id}"), "{refused}");
+    }
+}
+
 fn refused_of(place: &Place, schema: &str) -> u64 {
     refused(&place.refusal(schema))["by:{name}"]["destroyed"]
 }

@@ -93,6 +93,26 @@ fn observing_leaves_the_name_of_a_plan_as_it_was_and_tells_it() {
 }
 
 #[test]
+fn a_start_under_the_schema_from_before_observing_does_not_speak_of_another() {
+    let place = Place::new(true);
+    let warning = day().replace("\"notes\"", "\"notes\"\nmode = \"warn\"");
+    let server = place.start(&warning);
+    for command in ["SET note:1 a", "PERSIST note:1"] {
+        let reply = call(&mut server.client(), command);
+        assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+    }
+    drop(server);
+    drop(place.serve(&[NOTES], &["--observe"]));
+    let refused = place.refusal(&warning);
+    let origin = "this schema governed these rows until they were only observed.\n  pattern";
+    assert!(refused.contains(origin), "{refused}");
+    let other = place.refusal(&warning.replace("1d", "2d"));
+    assert!(other.contains("another schema governed these rows.\n"), "{other}");
+    let server = place.serve(&[&warning], &["--accept", &accepted(&refused)]);
+    assert_ne!(call(&mut server.client(), "TTL note:1"), Frame::Integer(-1));
+}
+
+#[test]
 fn the_end_of_observing_has_one_table_and_it_is_the_right_one() {
     let place = foreign();
     let listed =

@@ -7,7 +7,7 @@
 
 use super::{BEHIND_PAUSE, begin_snapshot, finish_snapshot, no_pending_ends};
 use crate::clock::Instant;
-use crate::files::append_only::Policy;
+use crate::files::append_only::{Policy, Problem};
 use crate::files::data_locks::Guarded;
 use crate::files::snapshot_writer::{Target, Writer};
 use crate::serve::agenda::on_thread;
@@ -184,7 +184,9 @@ fn begin_rewrite(
     match (&mut append_only.log, next) {
         (Some(log), Some((file, path))) => {
             let file_bytes = log.file_bytes();
-            if append_only.problem.is_some() {
+            // What cannot be written yet stays logged: given up, it would be in no file at all
+            // where the base comes to nothing too, and writes would go on behind the gap.
+            if matches!(append_only.problem, Some(Problem::Sync(_))) {
                 log.replace(file, &path);
             } else {
                 log.switch(file, &path)?;
