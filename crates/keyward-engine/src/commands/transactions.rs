@@ -10,7 +10,7 @@ use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::engine::runner;
 use crate::governed::unit;
 use crate::sessions::session::Transaction;
-use crate::sessions::transaction;
+use crate::sessions::transaction::{self, Executing};
 use keyward_commands::WireError;
 use keyward_resp::ReplyWriter;
 
@@ -52,6 +52,8 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut replies = Vec::new();
     ctx.shared.is_unit_begun = true;
+    let (count, bytes) = (transaction.queue.len(), transaction.queued_bytes);
+    ctx.shared.executing = Some(Executing { client, count, bytes });
     for (command, args) in &transaction.queue {
         if let Err(error) = ctx.check_queued(command, args.args()) {
             ctx.shared.stats.errors.count(error.code());
@@ -61,6 +63,7 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
         runner::call(ctx, Mode::Queued, command, args.args(), &mut replies);
     }
     ctx.shared.is_unit_begun = false;
+    ctx.shared.executing = None;
     if let Some(Err(reason)) = unit.map(|unit| unit.end(ctx)) {
         ctx.session.db = db;
         ctx.session.protocol = protocol;

@@ -27,6 +27,7 @@ use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
 use crate::sessions::failover::Failover;
 use crate::sessions::log_cover::LogCover;
+use crate::sessions::monitor;
 use crate::sessions::pause::Pause;
 use crate::sessions::primary::Primary;
 use crate::sessions::pubsub::{self, PubSub};
@@ -38,7 +39,7 @@ use crate::sessions::shutdown::Shutdown;
 use crate::sessions::stats::Stats;
 use crate::sessions::stream::AppendLog;
 use crate::sessions::tracking::Tracking;
-use crate::sessions::{monitor, transaction};
+use crate::sessions::transaction::{self, Executing};
 use crate::snapshot::{Coverage, Head};
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
@@ -135,6 +136,8 @@ pub(crate) struct Shared {
     /// A transaction is being carried out, or a script: nothing of it is refused for lack of
     /// room in a changefeed.
     pub(crate) is_unit_begun: bool,
+    /// The transaction that EXEC is carrying out, which is its client's no more.
+    pub(crate) executing: Option<Executing>,
     /// What plans left behind.
     pub(crate) remains: Remains,
     /// Keys without a pattern that are being looked through.
@@ -216,6 +219,7 @@ impl Shared {
             reloading: None,
             unit: None,
             is_unit_begun: false,
+            executing: None,
             remains: Remains::default(),
             strangers: None,
             arrival: None,

@@ -8,6 +8,18 @@ use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{ArgBuf, Args};
 use keyward_store::keyspace::Keyspace;
+use keyward_store::keyspace::client_id::ClientId;
+
+/// What is shown of a transaction that EXEC is carrying out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Executing {
+    /// Whose it is.
+    pub client: ClientId,
+    /// Of how many commands.
+    pub count: usize,
+    /// Their bytes.
+    pub bytes: usize,
+}
 
 /// Whether a client's command goes to the queue instead of running.
 #[inline]

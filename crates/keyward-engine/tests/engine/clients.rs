@@ -113,11 +113,12 @@ fn wrong_filters_have_the_texts_of_valkey_where_redis_has_none() {
         ("NAME a b", "-ERR syntax error"),
         // As in Redis 7.0.
         ("ID x", "-ERR Invalid client ID"),
+        ("TYPE normal ID x", "-ERR syntax error"),
     ];
     for (filter, expected) in cases {
         assert_eq!(clients.list(filter), expected, "{filter}");
         let reply = clients.test.call(clients.own, &format!("CLIENT KILL {filter}"));
-        if !matches!(filter, "NAME" | "ID x") {
+        if !matches!(filter, "NAME" | "ID x" | "TYPE normal ID x") {
             assert_eq!(reply.trim_end(), expected, "KILL {filter}");
         }
     }
@@ -148,6 +149,27 @@ fn clients_are_killed_by_the_same_filters() {
     kill("LIB-NAME lib FLAGS N", &[named]);
     kill("FLAGS P NOT-FLAGS N", &[listener]);
     kill("NOT-NAME bee", &[listener]);
+}
+
+#[test]
+fn a_client_is_in_its_transaction_until_exec_has_ended() {
+    let mut clients = Clients::new();
+    let (own, named) = (clients.own, clients.named);
+    let mut call = |client: ClientId, command: &str| clients.test.call(client, command);
+    call(own, "ACL SETUSER ann on nopass ~* +@all");
+    call(named, "AUTH ann x");
+    for command in ["MULTI", "CLIENT INFO", "GET k"] {
+        call(named, command);
+    }
+    call(own, "ACL SETUSER ann -get");
+    let reply = call(named, "EXEC");
+    assert!(reply.contains(" flags=x ") && reply.contains(" multi=2 "), "{reply}");
+    assert!(!reply.contains(" multi-mem=0 "), "{reply}");
+    // What was denied in it says so, too.
+    let log = call(own, "ACL LOG");
+    assert!(log.contains(" flags=x ") && log.contains(" multi=2 "), "{log}");
+    let line = call(named, "CLIENT INFO");
+    assert!(line.contains(" flags=N ") && line.contains(" multi=-1 "), "{line}");
 }
 
 #[test]

@@ -68,6 +68,16 @@ fn a_read_of_a_group_is_logged_entry_by_entry() {
         &["0: XGROUP CREATECONSUMER s g c", "0: XGROUP SETID s g 2-0 ENTRIESREAD 2"],
         created,
     );
+    // What SETID would refuse is not logged: the group would be back where it was.
+    check(
+        &[
+            "XSETID s 5-0 ENTRIESADDED 9223372036854775807",
+            "XADD s 6-0 a 1",
+            "XREADGROUP GROUP g c NOACK STREAMS s >",
+        ],
+        &["0: XGROUP CREATECONSUMER s g c", "0: XGROUP SETID s g 6-0 ENTRIESREAD -1"],
+        created,
+    );
     check(&["XREADGROUP GROUP g c STREAMS s 0"], &["0: XGROUP CREATECONSUMER s g c"], created);
     check(&[read, "XREADGROUP GROUP g c STREAMS s 0"], &[], &[]);
     check(&[read, "XREADGROUP GROUP g c STREAMS s >"], &[], &[]);

@@ -183,7 +183,7 @@ impl Body {
             }
         }
         self.facts.length += 1;
-        self.facts.added += 1;
+        self.facts.added = self.facts.added.wrapping_add(1);
         self.facts.last_id = id;
         if self.facts.length == 1 {
             self.facts.first_id = id;

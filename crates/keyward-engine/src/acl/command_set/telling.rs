@@ -59,55 +59,57 @@ impl Draft {
         self.rules.extend_from_slice(category.wire_name().unwrap_or_default().as_bytes());
     }
 
-    /// Whether a command that Redis does not have would have to be named.
-    fn misses_unknown(&self, set: &CommandSet) -> bool {
-        let words = self.made.bits.iter().zip(&set.bits).zip(KNOWN);
-        words
-            .enumerate()
-            .any(|(word, ((made, own), known))| (made ^ own) & !known & in_table(word) != 0)
+    /// Grants or denies, by its name, what categories did not make right.
+    fn push_name(&mut self, name: &str, is_granted: bool) {
+        self.rules.extend_from_slice(if is_granted { b" +" } else { b" -" });
+        self.rules.extend_from_slice(name.as_bytes());
     }
 }
 
-/// The bits of a word that stand for commands.
-const fn in_table(word: usize) -> u64 {
-    let left = RIGHTS - word * 64;
-    if left >= 64 { u64::MAX } else { (1 << left) - 1 }
+/// All rules of a set.
+struct Whole {
+    rules: Vec<u8>,
+    /// A command that Redis does not have is among the names. One whose container is named
+    /// with it need not be.
+    names_unknown: bool,
 }
 
 impl CommandSet {
     /// The rules that make this set, beginning with all commands or none.
     pub(in super::super) fn rules(&self) -> Vec<u8> {
-        let mut draft = self.by_redis_search();
-        if draft.misses_unknown(self) {
-            let other = self.by_agreeing_categories();
-            // Where something must be named in any case, as Redis would tell the rest.
-            if !other.misses_unknown(self) {
-                draft = other;
-            }
+        let by_redis = self.named(self.by_redis_search());
+        if !by_redis.names_unknown {
+            return by_redis.rules;
         }
-        let Draft { mut rules, made: mut told } = draft;
+        let other = self.named(self.by_agreeing_categories());
+        // Where something must be named in any case, as Redis would tell the rest.
+        if other.names_unknown { by_redis.rules } else { other.rules }
+    }
+
+    /// The rules of a draft, and behind them by name what they do not make right.
+    fn named(&self, mut draft: Draft) -> Whole {
+        let mut names_unknown = false;
         for command in &COMMANDS {
             let is_granted = self.has(command.id as usize);
-            if is_granted != told.has(command.id as usize) {
-                rules.extend_from_slice(if is_granted { b" +" } else { b" -" });
-                rules.extend_from_slice(command.name.as_bytes());
-                told.set(command, is_granted);
+            if is_granted != draft.made.has(command.id as usize) {
+                names_unknown |= !command.is_known_to_redis();
+                draft.push_name(command.name, is_granted);
+                draft.made.set(command, is_granted);
             }
             let granted = self.first_arguments.get(&command.id).filter(|_| !is_granted);
             for argument in granted.into_iter().flatten() {
                 let rule = [b" +", command.name.as_bytes(), b"|", &**argument].concat();
-                rules.extend_from_slice(&rule);
+                draft.rules.extend_from_slice(&rule);
             }
         }
         for (place, absent) in ABSENT_RIGHTS.iter().enumerate() {
             let is_granted = self.has(CommandId::COUNT + place);
-            if is_granted != told.has(CommandId::COUNT + place) {
-                rules.extend_from_slice(if is_granted { b" +" } else { b" -" });
-                rules.extend_from_slice(absent.full_name().as_bytes());
-                told.set_absent(place, is_granted);
+            if is_granted != draft.made.has(CommandId::COUNT + place) {
+                draft.push_name(&absent.full_name(), is_granted);
+                draft.made.set_absent(place, is_granted);
             }
         }
-        rules
+        Whole { rules: draft.rules, names_unknown }
     }
 
     /// Categories as Redis finds them: again and again the one that tells most of what is left
@@ -251,6 +253,14 @@ mod tests {
         check("-@all +select|0 +SELECT|1 +select|0", "-@all +select|0 +select|1");
         check("-@all +@string -incr", "-@all +@string -incr");
         check("+@all -@all", "-@all");
+    }
+
+    #[test]
+    fn a_container_is_told_by_its_name_with_subcommands_that_redis_lacks() {
+        check("-@all +client", "-@all +client");
+        check("+@all -client", "+@all -client");
+        check("-@all +@read +client", "-@all +@read +client");
+        check("-@all +config +client +info", "-@all +client +config +info");
     }
 
     #[test]

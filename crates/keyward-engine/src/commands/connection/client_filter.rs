@@ -9,8 +9,8 @@
 use super::client_list::{Kind, flags, parse_kind, session};
 use crate::engine::context::Ctx;
 use crate::sessions::session::Session;
-use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
+use keyward_commands::{CommandId, WireError};
 use keyward_store::keyspace::client_id::ClientId;
 
 /// Every flag that a client of Valkey 9.1 may have.
@@ -108,7 +108,10 @@ impl<'a> Wanted<'a> {
     ) -> Result<(), WireError> {
         let is = |wanted: &str| args::is(name, wanted);
         let place = match () {
-            () if is("ID") => return self.read_ids(is_negated, value, options),
+            () if is("ID") => {
+                let is_of_redis = !is_negated && ctx.command.id == CommandId::ClientKill;
+                return self.read_ids(is_of_redis, value, options);
+            }
             () if is("TYPE") => {
                 self.kind = Some(parse_kind(value)?);
                 return Ok(());
@@ -147,12 +150,12 @@ impl<'a> Wanted<'a> {
     /// knows the filter.
     fn read_ids(
         &mut self,
-        is_negated: bool,
+        is_of_redis: bool,
         first: &[u8],
         options: &mut Options<'a>,
     ) -> Result<(), WireError> {
         let invalid = || WireError::Err("client-id should be greater than 0");
-        let no_number = if is_negated { WireError::Syntax } else { invalid() };
+        let no_number = if is_of_redis { invalid() } else { WireError::Syntax };
         let mut id = args::integer_or(first, no_number)?;
         loop {
             let known = u64::try_from(id).ok().filter(|id| *id > 0);
@@ -170,7 +173,7 @@ impl<'a> Wanted<'a> {
         let connection = ctx.host.connection(session.id);
         let address = connection.address.as_bytes();
         let user = session.user.as_ref();
-        let shown_flags = || flags(ctx.keys, session, connection.is_unix);
+        let shown_flags = || flags(ctx.keys, ctx.shared, session, connection.is_unix);
         let is = |text: Option<&[u8]>, wanted: &[u8]| text == Some(wanted);
         [
             (!self.ids.is_empty()).then(|| self.ids.contains(&session.id)),

@@ -3,9 +3,11 @@
 use super::client_filter::Filter;
 use crate::commands::tracking::shown_redirect;
 use crate::engine::context::{Ctx, Onlooker, Outcome};
+use crate::engine::shared::Shared;
 use crate::sessions::pubsub::Kind as Subscription;
 use crate::sessions::session::{Library, Session};
 use crate::sessions::tracking::Policy;
+use crate::sessions::transaction::Executing;
 use keyward_commands::{WireError, args};
 use keyward_resp::{Args, Protocol};
 use keyward_store::keyspace::Keyspace;
@@ -135,9 +137,10 @@ pub(crate) fn line(onlooker: &Onlooker<'_>, session: &Session) -> String {
     let Onlooker { keys, shared, host, running: (own, _) } = onlooker;
     let connection = host.connection(session.id);
     let now_s = keys.now_ms() / 1000;
-    let queued = session.transaction.as_ref().map_or(-1, |t| t.queue.len() as i64);
+    let queued = session.transaction.as_ref().map(|t| (t.queue.len(), t.queued_bytes));
+    let queued = queued.or_else(|| executed(shared, session).map(|it| (it.count, it.bytes)));
+    let queued_bytes = queued.map_or(0, |(_, bytes)| bytes);
     let name = session.name.as_deref().unwrap_or_default();
-    let queued_bytes = session.transaction.as_ref().map_or(0, |t| t.queued_bytes);
     let running = running_bytes(onlooker, session);
     let output = connection.output_buffer_bytes;
     let arguments = running + connection.parsed_bytes;
@@ -162,12 +165,12 @@ pub(crate) fn line(onlooker: &Onlooker<'_>, session: &Session) -> String {
         String::from_utf8_lossy(name),
         now_s - session.connected_ms / 1000,
         now_s - session.active_ms / 1000,
-        flags(keys, session, connection.is_unix),
+        flags(keys, shared, session, connection.is_unix),
         session.db,
         session.subscriptions.count(Subscription::Channel),
         session.subscriptions.count(Subscription::Pattern),
         session.subscriptions.count(Subscription::Shard),
-        queued,
+        queued.map_or(-1, |(count, _)| count as i64),
         connection.input_bytes,
         connection.input_free_bytes,
         connection.output_buffers,
@@ -196,14 +199,19 @@ fn add_library(line: &mut String, library: &Library) {
         writeln!(line, " lib-name={} lib-ver={}", shown(&library.name), shown(&library.version));
 }
 
-pub(super) fn flags(keys: &Keyspace, session: &Session, is_unix: bool) -> String {
+/// The transaction of a client that is being carried out.
+fn executed(shared: &Shared, session: &Session) -> Option<Executing> {
+    shared.executing.filter(|it| it.client == session.id)
+}
+
+pub(super) fn flags(keys: &Keyspace, shared: &Shared, session: &Session, is_unix: bool) -> String {
     let tracker = session.tracker.as_deref();
     let flags = [
         ('O', session.is_monitor),
         ('S', session.is_replica),
         ('M', session.is_primary),
         ('P', !session.subscriptions.is_empty()),
-        ('x', session.transaction.is_some()),
+        ('x', session.transaction.is_some() || executed(shared, session).is_some()),
         ('b', session.is_waiting()),
         ('t', tracker.is_some()),
         ('R', tracker.is_some_and(|tracker| tracker.is_redirect_broken)),

@@ -60,9 +60,11 @@ impl GroupName<'_> {
         ]);
     }
 
-    /// Logs how far a group has read.
+    /// Logs how far a group has read. A count beyond what SETID takes, which ENTRIESADDED
+    /// makes possible, becomes an unknown one: Redis logs a call that cannot be replayed.
     pub(super) fn log_progress(self, ctx: &mut Ctx<'_>, last_id: StreamId, read: Option<u64>) {
-        let read = Decimal::of(read.map_or(-1, u64::cast_signed));
+        let read = read.and_then(|count| i64::try_from(count).ok());
+        let read = Decimal::of(read.unwrap_or(-1));
         let last_id = last_id.text();
         ctx.log_instead([
             b"XGROUP".as_slice(),
