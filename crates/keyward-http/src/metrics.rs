@@ -174,6 +174,8 @@ fn slow(out: &mut Exposition, info: &Info<'_>) {
 fn own(out: &mut Exposition, info: &Info<'_>, reading: &Reading) {
     one(out, Id::FiguresAge, Some(reading.age.as_secs_f64()));
     one(out, Id::SchemaChanging, info.number("schema_changing"));
+    one(out, Id::RebuildPending, info.number("rebuild_left"));
+    one(out, Id::RebuildCommands, info.number("rebuild_commands"));
     one(out, Id::LargeEndsPending, info.number("large_ends_pending"));
     one(out, Id::LargeEnds, info.number("large_ends"));
     one(out, Id::FollowUpsFailed, info.number("follow_ups_failed"));
