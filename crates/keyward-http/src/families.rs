@@ -86,6 +86,7 @@ families! {
     MasterLastIo, "redis_master_last_io_seconds_ago", Gauge, MASTER, "Seconds since a replica last heard its primary.";
     MasterSync, "redis_master_sync_in_progress", Gauge, MASTER, "Whether a replica is being sent everything.";
     SlaveReplOffset, "redis_slave_repl_offset", Gauge, MASTER, "How far a replica has followed the stream of changes.";
+    SlavePriority, "redis_slave_priority", Gauge, &[], "How likely Sentinel makes a replica the primary: the least before others, 0 never (replica-priority).";
     ReplicationLag, "redis_replication_lag_seconds", Gauge, &[], "The greatest lag of all replicas; on a replica, seconds that it is behind its primary, or without a link.";
     SlowlogLength, "redis_slowlog_length", Gauge, &[], "Entries of the slow log.";
     SlowlogLast, "redis_slowlog_last_id", Gauge, &[], "The number of its newest entry.";

@@ -148,6 +148,7 @@ fn replication(out: &mut Exposition, info: &Info<'_>) {
         ] {
             out.family(id.family()).add(&primary, info.number(field).unwrap_or(0.0));
         }
+        one(out, Id::SlavePriority, info.number("slave_priority"));
     }
     one(out, Id::ReplicationLag, replication_lag(info));
 }
@@ -386,13 +387,14 @@ mod tests {
         let text = rendered(
             "# Replication\r\nrole:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6379\r\n\
              master_link_status:down\r\nmaster_last_io_seconds_ago:-1\r\n\
-             master_sync_in_progress:0\r\nslave_repl_offset:5\r\nslave_read_only:1\r\n\
+             master_sync_in_progress:0\r\nslave_repl_offset:5\r\nslave_priority:100\r\nslave_read_only:1\r\n\
              # Keyward\r\nreplica_lag_s:7\r\n",
         );
         for line in [
             "redis_master_link_up{master_host=\"10.0.0.1\",master_port=\"6379\"} 0",
             "redis_master_last_io_seconds_ago{master_host=\"10.0.0.1\",master_port=\"6379\"} -1",
             "redis_slave_info{master_host=\"10.0.0.1\",master_port=\"6379\",read_only=\"1\"} 1",
+            "redis_slave_priority 100",
             "redis_replication_lag_seconds 7",
         ] {
             assert!(text.lines().any(|it| it == line), "{line} is not in\n{text}");

@@ -26,7 +26,7 @@ export function firing(found) {
   const own = found.alerts.filter((it) => !it.until).sort((a, b) => WEIGHT[b.severity] - WEIGHT[a.severity]);
   const made = own.length === 0
     ? element("p", { class: "calm" }, element("i", { class: "dot good" }), `${found.declared} ${found.declared === 1 ? "alert is" : "alerts are"} watched, and none fires. `, element("a", { href: "#/alerts" }, "Log"))
-    : element("section", { class: `card fires ${own[0].severity}`, role: "alert", "aria-label": "Alerts that fire" }, element("ul", { class: "alerts" }, own.slice(0, SHOWN_MAX).map(entry)),
+    : element("section", { class: `card fires ${own[0].severity}`, "aria-label": "Alerts that fire" }, element("ul", { class: "alerts" }, own.slice(0, SHOWN_MAX).map(entry)),
       element("p", { class: "soft" }, own.length > SHOWN_MAX ? `${own.length - SHOWN_MAX} more. ` : "", element("a", { href: "#/alerts" }, "All alerts")));
   made.key = own.length === 0 ? "calm" : "fires";
   return made;

@@ -77,6 +77,7 @@ function past(address, history) {
     const rate = (place) => Math.max(0, figures[place] - own[index].figures[place]) * 1000 / (at - own[index].at);
     return { keys: figures[0], bytes: figures[1], reads: rate(2), writes: rate(3), misses: rate(4) };
   });
+  if (since.length === 0) since.push(...samples.slice(-1));
   return { every: EVERY_MS / 1000, samples: since, slots: SEEN_MAX, title: "the last minute" };
 }
 

@@ -83,6 +83,9 @@ export function pattern(text) {
     (part.startsWith("{") ? element("i", { class: "slot" }, shown(part)) : shown(part))));
 }
 
+/** A sentence of a schema, in which what stands between backticks is code. */
+export const prose = (text) => text.split("`").map((part, index) => (index % 2 === 1 ? code(part) : shown(part)));
+
 /** A word with a ground of its own: what something is. */
 export const pill = (text, style = "") => element("span", { class: `pill ${style}` }, shown(text));
 

@@ -3,7 +3,7 @@
 import { keep } from "./patch.js";
 import { bytes, count, drawn, shown } from "./text.js";
 
-/** Tiles of patterns; what is beyond is one more. */
+/** Tiles of patterns; what is beyond is one more in each keyspace. */
 const TILES_MAX = 200;
 /** The line with a keyspace's name, and what is left free around it. */
 const HEAD = 22, GAP = 3;
@@ -19,14 +19,15 @@ export function treemap(patterns, all, width, height) {
   const isLong = sorted.length > TILES_MAX;
   const items = isLong ? sorted.slice(0, TILES_MAX - 1) : sorted, rest = sorted.slice(items.length);
   const total = sum("bytes", sorted);
-  const names = [...new Set(items.map(nameOf))];
-  const groups = names.map((name) => [name, items.filter((it) => nameOf(it) === name)])
-    .map(([name, own]) => ({ name, own, bytes: sum("bytes", own), keys: sum("keys", own) }));
-  if (isLong) groups.push({ others: rest.length, bytes: sum("bytes", rest), keys: sum("keys", rest) });
-  const isNested = groups.filter((group) => group.own).length > 1;
+  const groups = [...new Set(sorted.map(nameOf))].map((name) => {
+    const isOwn = (it) => nameOf(it) === name;
+    const own = items.filter(isOwn), others = rest.filter(isOwn), every = [...own, ...others];
+    if (others.length > 0) own.push({ others: others.length, name, keyspace: others[0].keyspace, bytes: sum("bytes", others), keys: sum("keys", others) });
+    return { name, own, count: every.length, bytes: sum("bytes", every), keys: sum("keys", every) };
+  });
+  const isNested = groups.length > 1;
   const made = [];
   for (const { item, x, y, w, h } of squarified(groups, { x: 0, y: 0, w: width, h: height })) {
-    if (item.others) { made.push(leaf({ item, x, y, w, h }, "", total)); continue; }
     const tone = toneOf(all, item.own[0].keyspace), hasHead = isNested && w > 50 && h > 60;
     if (isNested) made.push(frame({ item, x, y, w, h }, tone, total, hasHead));
     const inner = !isNested ? { x, y, w, h } : { x: x + GAP, y: y + (hasHead ? HEAD : GAP), w: w - 2 * GAP, h: h - GAP - (hasHead ? HEAD : GAP) };
@@ -45,7 +46,7 @@ function frame({ item, x, y, w, h }, tone, total, hasHead) {
   return {
     key: `keyspace ${item.name}`, sign: [x, y, w, h, item.bytes, item.keys, total].join(" "),
     make: () => {
-      const said = { class: `frame ${tone}`, "data-tip": `${name}\n${bytes(item.bytes)}, ${part(item, total)}\n${count(item.keys)} keys, ${count(item.own.length)} patterns with memory` };
+      const said = { class: `frame ${tone}`, "data-tip": `${name}\n${bytes(item.bytes)}, ${part(item, total)}\n${count(item.keys)} keys, ${count(item.count)} patterns with memory` };
       const made = drawn("g", said, drawn("path", { d: `M${x + 1} ${y + 1}h${Math.max(0, w - 2)}v${Math.max(0, h - 2)}h${-Math.max(0, w - 2)}z` }));
       if (hasHead) made.append(drawn("text", { x: x + 7, y: y + 15 }, cut(`${name}  ${bytes(item.bytes)}`, Math.floor((w - 13) / 7))));
       return made;
@@ -53,14 +54,14 @@ function frame({ item, x, y, w, h }, tone, total, hasHead) {
   };
 }
 
-/** A pattern; the tile of the others leads nowhere. */
+/** A pattern; a tile of others leads nowhere. */
 function leaf({ item, x, y, w, h }, tone, total) {
   return {
-    key: item.address ?? "others", sign: [x, y, w, h, item.bytes, item.keys, item.others, total].join(" "),
+    key: item.address ?? `others ${item.name}`, sign: [x, y, w, h, item.bytes, item.keys, item.others, total].join(" "),
     make: () => {
       const name = item.others ? `${count(item.others)} others` : shown(item.pattern || "(no pattern)");
-      const where = item.others ? "smaller ones together" : shown(item.keyspace);
-      const said = { class: item.others ? "others" : `leaf ${tone}`, "aria-label": `${name} ${bytes(item.bytes)}`,
+      const where = shown(item.keyspace) + (item.others ? ", smaller ones together" : "");
+      const said = { class: `${item.others ? "others" : "leaf"} ${tone}`, "aria-label": `${name} ${bytes(item.bytes)}`,
         "data-tip": `${name}\n${where}: ${bytes(item.bytes)}, ${part(item, total)}\n${count(item.keys)} keys` };
       const rect = drawn("rect", { x: x + 0.75, y: y + 0.75, width: Math.max(0.5, w - 1.5), height: Math.max(0.5, h - 1.5), rx: Math.min(3, w / 4, h / 4) });
       const made = item.others ? drawn("g", said, rect) : drawn("a", { href: item.address, ...said }, rect);

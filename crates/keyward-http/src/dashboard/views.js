@@ -1,7 +1,7 @@
 // The views that are lists: documents, copies, ties, refusals, the slow log, clients.
 
 import { graphs, spark } from "./charts.js";
-import { bytes, card, code, count, element, link, list, meter, pill, share, shown, tiles, time, when } from "./text.js";
+import { bytes, card, code, count, element, link, list, meter, pill, prose, share, shown, tiles, time, when } from "./text.js";
 import { toneOf } from "./treemap.js";
 
 /** The schema as a document, with figures beside each key. */
@@ -18,7 +18,7 @@ export function schemaDocument({ found, overview, filter }) {
         const it = figures.get(key.id);
         return element("article", { class: "entry" },
           element("div", {}, it ? link(it) : code(key.pattern), " ", pill(key.type),
-            key.doc ? element("p", {}, shown(key.doc.replace(/\s+/g, " "))) : null,
+            key.doc ? element("p", {}, prose(key.doc.replace(/\s+/g, " "))) : null,
             (key.lifetime ?? []).map((line) => element("p", { class: "soft" }, shown(line)))),
           it ? element("div", { class: "beside" }, spark(it.spark, "Memory of " + shown(it.pattern)),
             element("b", {}, count(it.keys)), element("span", { class: "soft" }, " keys "),
