@@ -8,7 +8,7 @@
 //! | path | what |
 //! | --- | --- |
 //! | `overview` | the server, its keyspaces, every pattern with its figures |
-//! | `history?id=N` | the last hour of a pattern |
+//! | `history?id=N`, `history` | the last hour of a pattern, or of all together |
 //! | `about?id=N` | what the schema says of it |
 //! | `keys?id=N` | some of its keys and what they hold |
 //! | `misfits?id=N` | some of its keys that do not fit, and why |
@@ -18,7 +18,7 @@
 //! | `replication` | who follows, and who is followed |
 //! | `ties` | what is kept from what, and lives with what |
 //! | `refusals`, `slow`, `clients` | the last refusals, the slow log, who is connected |
-//! | `alerts` | what fires and what did |
+//! | `alerts` | what fires, what did, and what is watched |
 //! | `text?db=N&keyspace=NAME` | the text of a schema in force |
 //! | `plan` (POST) | what would become of rows under another schema |
 
@@ -31,10 +31,10 @@ mod schema;
 
 pub(crate) use plan::{Proposal, plan};
 
-use crate::alerts::AlertLog;
+use crate::alerts::{AlertLog, summary};
 use crate::board::Reading;
 use crate::families::PatternFigure;
-use crate::history::{EVERY, History, Point};
+use crate::history::{EVERY, History, Point, Sum};
 use crate::info::Info;
 use crate::metrics::{TableRow, tables};
 use crate::response::{Response, Status};
@@ -68,7 +68,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn answer(asked: &Asked<'_>, path: &str, query: &str) -> Result<String, Response> {
     let id = || parameter(query, "id").and_then(|id| id.parse::<usize>().ok());
     let found = match path {
-        "history" => id().map(|id| history(asked, id)).ok_or_else(not_found)?,
+        "history" => history(asked, id()),
         "about" => id().and_then(|id| about(asked, id)).ok_or_else(not_found)?,
         "ties" => ties(asked),
         "keys" => keys::look(asked, id().ok_or_else(not_found)?)?,
@@ -206,7 +206,7 @@ fn pattern(past: &History, id: usize, row: &TableRow<'_>) -> Value {
         "reasons": reasons,
         "reads_rate": last.map_or(0.0, |point| point.reads),
         "writes_rate": last.map_or(0.0, |point| point.writes),
-        "misses_rate": past.misses_of(id),
+        "misses_rate": last.map_or(0.0, |point| point.misses),
         "growth": growth,
         "spark": thinned(&points),
     })
@@ -220,9 +220,14 @@ fn thinned(points: &[Point]) -> Vec<f32> {
     thin
 }
 
-fn history(asked: &Asked<'_>, id: usize) -> Value {
-    let sample = |point: Point| json!({ "keys": point.keys, "bytes": point.bytes, "reads": point.reads, "writes": point.writes });
-    let samples: Vec<Value> = asked.history.of(id).into_iter().map(sample).collect();
+/// Samples of a pattern, or of all of them together.
+fn history(asked: &Asked<'_>, id: Option<usize>) -> Value {
+    let of_one = |Point { keys, bytes, reads, writes, misses }: Point| json!({ "keys": keys, "bytes": bytes, "reads": reads, "writes": writes, "misses": misses });
+    let of_all = |Sum { keys, bytes, reads, writes, misses }: Sum| json!({ "keys": keys, "bytes": bytes, "reads": reads, "writes": writes, "misses": misses });
+    let samples: Vec<Value> = match id {
+        Some(id) => asked.history.of(id).into_iter().map(of_one).collect(),
+        None => asked.history.of_all().into_iter().map(of_all).collect(),
+    };
     json!({ "every": EVERY.as_secs(), "samples": samples })
 }
 
@@ -354,10 +359,14 @@ fn number(parts: &[Frame], name: &str) -> u64 {
     member(parts, name).and_then(|it| text(it).parse().ok()).unwrap_or(0)
 }
 
+/// What fires, what did, and what is watched.
 fn alerts(asked: &Asked<'_>) -> Value {
-    let declared: usize =
-        asked.reading.layout.books.iter().map(|(_, book)| book.schema().alerts().count()).sum();
-    json!({ "declared": declared, "alerts": asked.alerts.shown() })
+    let books = asked.reading.layout.books.iter();
+    let watched: Vec<Value> = books
+        .flat_map(|(_, book)| book.schema().alerts())
+        .map(|it| json!({ "severity": it.alert.severity.name(), "summary": summary(&it) }))
+        .collect();
+    json!({ "declared": watched.len(), "watched": watched, "alerts": asked.alerts.shown() })
 }
 
 #[cfg(test)]
@@ -378,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_sparkline_has_few_points_and_ends_with_the_last() {
-        let point = |bytes| Point { keys: 0.0, bytes, reads: 0.0, writes: 0.0 };
+        let point = |bytes| Point { keys: 0.0, bytes, reads: 0.0, writes: 0.0, misses: 0.0 };
         let points: Vec<Point> = (0..360).map(|at| point(at as f32)).collect();
         let thin = thinned(&points);
         assert!(thin.len() <= SPARK_POINTS && thin.is_sorted(), "{thin:?}");

@@ -11,6 +11,19 @@ type Asset = (&'static str, &'static str, &'static [u8]);
 const ASSETS: &[Asset] = &[
     ("/", "text/html; charset=utf-8", include_bytes!("dashboard/index.html")),
     ("/assets/app.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/app.js")),
+    ("/assets/alerts.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/alerts.js")),
+    ("/assets/memory.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/memory.js")),
+    (
+        "/assets/pattern.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("dashboard/pattern.js"),
+    ),
+    ("/assets/plot.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/plot.js")),
+    (
+        "/assets/treemap.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("dashboard/treemap.js"),
+    ),
     ("/assets/views.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/views.js")),
     ("/assets/charts.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/charts.js")),
     ("/assets/expiry.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/expiry.js")),

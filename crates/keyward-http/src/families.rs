@@ -86,6 +86,7 @@ families! {
     MasterLastIo, "redis_master_last_io_seconds_ago", Gauge, MASTER, "Seconds since a replica last heard its primary.";
     MasterSync, "redis_master_sync_in_progress", Gauge, MASTER, "Whether a replica is being sent everything.";
     SlaveReplOffset, "redis_slave_repl_offset", Gauge, MASTER, "How far a replica has followed the stream of changes.";
+    SlavePriority, "redis_slave_priority", Gauge, &[], "How likely Sentinel makes a replica the primary: the least before others, 0 never (replica-priority).";
     ReplicationLag, "redis_replication_lag_seconds", Gauge, &[], "The greatest lag of all replicas; on a replica, seconds that it is behind its primary, or without a link.";
     SlowlogLength, "redis_slowlog_length", Gauge, &[], "Entries of the slow log.";
     SlowlogLast, "redis_slowlog_last_id", Gauge, &[], "The number of its newest entry.";
@@ -98,6 +99,8 @@ families! {
     SlowCommands, "keyward_slow_commands_total", Counter, &[], "Commands that came into the slow log.";
     SchemaInfo, "keyward_schema_info", Gauge, &["db", "keyspace", "mode"], "The keyspaces that are served, and what happens there to writes that break the schema: 1.";
     SchemaChanging, "keyward_schema_changing", Gauge, &[], "Whether a schema is on its way into force.";
+    RebuildPending, "keyward_rebuild_pending", Gauge, &[], "What is left to do to rows that were there before, for the schema that comes into force or for a start: commands, and faults to be noted.";
+    RebuildCommands, "keyward_rebuild_commands_total", Counter, &[], "Commands that were carried out for that: derived keys built, lifetimes set, rows removed that do not stay.";
     LargeEndsPending, "keyward_large_ends_pending", Gauge, &[], "Large ends that are removed in steps and are not over.";
     LargeEnds, "keyward_large_ends_total", Counter, &[], "Large ends that have begun.";
     FollowUpsFailed, "keyward_follow_ups_failed_total", Counter, &[], "Follow-ups that failed where no command could be refused for it: what a row that ended by itself should have left elsewhere is missing. The log names them.";

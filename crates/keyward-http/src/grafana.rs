@@ -139,7 +139,22 @@ fn of_patterns(keyspace: &str, patterns: &[&str]) -> Vec<Panel> {
             format!("{} / {}", rate(name(PatternFigure::Hits)), rate(name(PatternFigure::Reads))),
         ),
         panel("Reads a second", "ops", rate(name(PatternFigure::Reads))),
+        panel("Misses a second", "ops", rate(name(PatternFigure::Misses))),
         panel("Writes a second", "ops", rate(name(PatternFigure::Writes))),
+        panel(
+            "Expired and evicted a second",
+            "ops",
+            format!(
+                "{} + {}",
+                rate(name(PatternFigure::Expired)),
+                rate(name(PatternFigure::Evicted))
+            ),
+        ),
+        panel(
+            "Left to live on average",
+            "s",
+            format!("avg by (pattern) ({}{chosen})", name(PatternFigure::RemainingMs)),
+        ),
         panel("Refused a second", "ops", rate(REFUSED.name)),
     ]
 }

@@ -17,7 +17,7 @@ const EVERY_AT_START: Duration = Duration::from_secs(1);
 /// Samples of an hour.
 const SAMPLES_MAX: usize = 240;
 /// Bytes of all samples.
-const BYTES_MAX: usize = 4 << 20;
+const BYTES_MAX: usize = 5 << 20;
 
 /// A pattern at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,6 +27,29 @@ pub(crate) struct Point {
     /// A second, since the sample before.
     pub(crate) reads: f32,
     pub(crate) writes: f32,
+    pub(crate) misses: f32,
+}
+
+/// All patterns at an instant.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Sum {
+    pub(crate) keys: f64,
+    pub(crate) bytes: f64,
+    pub(crate) reads: f64,
+    pub(crate) writes: f64,
+    pub(crate) misses: f64,
+}
+
+impl Sum {
+    fn and(self, point: &Point) -> Sum {
+        Sum {
+            keys: self.keys + f64::from(point.keys),
+            bytes: self.bytes + f64::from(point.bytes),
+            reads: self.reads + f64::from(point.reads),
+            writes: self.writes + f64::from(point.writes),
+            misses: self.misses + f64::from(point.misses),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -36,8 +59,6 @@ struct Samples {
     rows: VecDeque<Box<[Point]>>,
     /// What was counted at the last one, and when: reads, writes, misses.
     last: Vec<[u64; 3]>,
-    /// Misses a second between the last two.
-    misses: Vec<f32>,
     last_ns: u64,
 }
 
@@ -80,12 +101,13 @@ impl History {
             false => now.saturating_sub(before) as f32 / seconds,
         };
         let point = |(at, row): (usize, &crate::metrics::TableRow<'_>)| {
-            let [reads, writes, _] = samples.last.get(at).copied().unwrap_or_default();
+            let [reads, writes, misses] = samples.last.get(at).copied().unwrap_or_default();
             Point {
                 keys: row.figure(PatternFigure::Keys) as f32,
                 bytes: row.figure(PatternFigure::Bytes) as f32,
                 reads: rate(row.figure(PatternFigure::Reads), reads),
                 writes: rate(row.figure(PatternFigure::Writes), writes),
+                misses: rate(row.figure(PatternFigure::Misses), misses),
             }
         };
         let points: Box<[Point]> = tables.iter().enumerate().map(point).collect();
@@ -93,12 +115,7 @@ impl History {
             [PatternFigure::Reads, PatternFigure::Writes, PatternFigure::Misses]
                 .map(|figure| row.figure(figure))
         };
-        let last: Vec<[u64; 3]> = tables.iter().map(counted).collect();
-        let missed = |(at, [.., now]): (usize, &[u64; 3])| {
-            rate(*now, samples.last.get(at).map_or(0, |[.., before]| *before))
-        };
-        let misses = last.iter().enumerate().map(missed).collect();
-        (samples.last, samples.misses) = (last, misses);
+        samples.last = tables.iter().map(counted).collect();
         samples.last_ns = reading.at_ns;
         let row_bytes = size_of::<Point>() * tables.len().max(1);
         let most = SAMPLES_MAX.min(BYTES_MAX / row_bytes).max(2);
@@ -108,16 +125,16 @@ impl History {
         }
     }
 
-    /// Misses of a table a second, lately.
-    pub(crate) fn misses_of(&self, table: usize) -> f32 {
-        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        samples.misses.get(table).copied().unwrap_or(0.0)
-    }
-
     /// The points of a table, oldest first.
     pub(crate) fn of(&self, table: usize) -> Vec<Point> {
         let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         samples.rows.iter().filter_map(|row| row.get(table).copied()).collect()
+    }
+
+    /// The sums over all tables, oldest first.
+    pub(crate) fn of_all(&self) -> Vec<Sum> {
+        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.rows.iter().map(|row| row.iter().fold(Sum::default(), Sum::and)).collect()
     }
 }
 
@@ -151,8 +168,11 @@ mod tests {
         let points = history.of(1);
         assert_eq!(points.len(), SAMPLES_MAX);
         let last = points.last().expect("there are some");
-        assert_eq!((last.keys, last.reads, last.writes), (999.0, 5.0, 0.0));
+        assert_eq!((last.keys, last.reads, last.writes, last.misses), (999.0, 5.0, 0.0, 2.0));
         assert!(history.of(2).is_empty());
-        assert_eq!((history.misses_of(1), history.misses_of(2)), (2.0, 0.0));
+        // Keys of the pattern, and those without one.
+        let all = history.of_all();
+        let last = all.last().expect("there are some");
+        assert_eq!((all.len(), last.keys, last.misses), (SAMPLES_MAX, 1998.0, 4.0));
     }
 }

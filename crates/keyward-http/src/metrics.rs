@@ -148,6 +148,7 @@ fn replication(out: &mut Exposition, info: &Info<'_>) {
         ] {
             out.family(id.family()).add(&primary, info.number(field).unwrap_or(0.0));
         }
+        one(out, Id::SlavePriority, info.number("slave_priority"));
     }
     one(out, Id::ReplicationLag, replication_lag(info));
 }
@@ -174,6 +175,8 @@ fn slow(out: &mut Exposition, info: &Info<'_>) {
 fn own(out: &mut Exposition, info: &Info<'_>, reading: &Reading) {
     one(out, Id::FiguresAge, Some(reading.age.as_secs_f64()));
     one(out, Id::SchemaChanging, info.number("schema_changing"));
+    one(out, Id::RebuildPending, info.number("rebuild_left"));
+    one(out, Id::RebuildCommands, info.number("rebuild_commands"));
     one(out, Id::LargeEndsPending, info.number("large_ends_pending"));
     one(out, Id::LargeEnds, info.number("large_ends"));
     one(out, Id::FollowUpsFailed, info.number("follow_ups_failed"));
@@ -384,13 +387,14 @@ mod tests {
         let text = rendered(
             "# Replication\r\nrole:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6379\r\n\
              master_link_status:down\r\nmaster_last_io_seconds_ago:-1\r\n\
-             master_sync_in_progress:0\r\nslave_repl_offset:5\r\nslave_read_only:1\r\n\
+             master_sync_in_progress:0\r\nslave_repl_offset:5\r\nslave_priority:100\r\nslave_read_only:1\r\n\
              # Keyward\r\nreplica_lag_s:7\r\n",
         );
         for line in [
             "redis_master_link_up{master_host=\"10.0.0.1\",master_port=\"6379\"} 0",
             "redis_master_last_io_seconds_ago{master_host=\"10.0.0.1\",master_port=\"6379\"} -1",
             "redis_slave_info{master_host=\"10.0.0.1\",master_port=\"6379\",read_only=\"1\"} 1",
+            "redis_slave_priority 100",
             "redis_replication_lag_seconds 7",
         ] {
             assert!(text.lines().any(|it| it == line), "{line} is not in\n{text}");

@@ -215,14 +215,17 @@ impl Engine {
             text,
             "# Keyward\r\nslowlog_length:{}\r\nslowlog_last_id:{last_id}\r\n\
              slowlog_last_usec:{last_us}\r\nslow_commands:{}\r\nlarge_ends_pending:{}\r\n\
-             large_ends:{}\r\nfollow_ups_failed:{}\r\nschema_changing:{}\r\nschema_version:{}\r\n",
+             large_ends:{}\r\nfollow_ups_failed:{}\r\nschema_changing:{}\r\nschema_version:{}\r\n\
+             rebuild_commands:{}\r\nrebuild_left:{}\r\n",
             slow.len(),
             slow.noted(),
             keys.pending_ends(),
             keys.ends_begun(),
             stats.failures.count(),
-            u8::from(self.shared.changeover.is_some()),
+            u8::from(self.shared.changeover.is_some() || self.shared.reloading.is_some()),
             keys.schema_version(),
+            stats.rebuilt.commands,
+            stats.rebuilt.left,
         );
         if let Some(primary) = &self.shared.primary {
             let ping_s = self.shared.tunables.replicating.ping_s;

@@ -29,11 +29,26 @@ pub(crate) fn carry_out(
     (db, report): (usize, &mut Report),
     budget: usize,
 ) -> bool {
+    let is_done = carry_out_some(keys, shared, session, host, (db, report), budget);
+    let left = report.commands.len() + report.faults.len() + report.contradictions.len();
+    shared.stats.rebuilt.left = left as u64;
+    is_done
+}
+
+fn carry_out_some(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+    (db, report): (usize, &mut Report),
+    budget: usize,
+) -> bool {
     let mut done = 0;
     while done < budget
         && let Some(command) = report.commands.pop_front()
     {
         done += command.args().len();
+        shared.stats.rebuilt.commands += 1;
         let outcome = follow_up(keys, shared, session, host, db, command.args());
         failures::look_at(keys, shared, host, (db, command.args()), outcome);
     }

@@ -20,6 +20,15 @@ use crate::tunables::Tunables;
 use calls::CallStats;
 use keyward_commands::ErrorStats;
 
+/// What is done to rows because a schema that came into force, or a start, demands it.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Rebuilt {
+    /// Commands that were carried out.
+    pub commands: u64,
+    /// What is left to do of it now.
+    pub left: u64,
+}
+
 /// What is known about commands that have run.
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
@@ -31,6 +40,8 @@ pub(crate) struct Stats {
     pub errors: ErrorStats,
     /// Follow-ups that failed.
     pub failures: Failures,
+    /// What was done to rows that were there before a schema.
+    pub rebuilt: Rebuilt,
     /// Commands that took long.
     pub slow_log: SlowLog,
     /// What took so long that clients noticed.

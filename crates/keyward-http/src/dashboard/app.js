@@ -1,12 +1,17 @@
 // The dashboard: which view is shown, what it asks of the server, and when.
 
+import { alerts } from "./alerts.js";
 import { endings } from "./expiry.js";
+import { memory } from "./memory.js";
 import { told, update } from "./patch.js";
+import { pattern } from "./pattern.js";
 import { planning } from "./plan.js";
 import * as views from "./views.js";
-import { element } from "./text.js";
+import { card, clock, element, shown } from "./text.js";
 
 const EVERY_MS = 2000, OLD_S = 4;
+/** What a card has on its left and on its right: its border and its padding. */
+const CARD_PAD = 17;
 const view = document.getElementById("view"), state = document.getElementById("state");
 const filter = document.getElementById("filter");
 const SORTED = { by: "Memory", isUp: false };
@@ -18,19 +23,18 @@ function decoded(part) {
   try { return decodeURIComponent(part); } catch { return part; }
 }
 
-async function ask(path) {
+/** What the server says to a request; what it refuses is an error with its words. */
+async function asked(path, options) {
+  let response;
   // The page's own address may have a password in it, which fetch does not take.
-  const response = await fetch(location.origin + "/api/v1/" + path, { headers: { accept: "application/json" } });
-  if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
-  return response.json();
+  try { response = await fetch(location.origin + "/api/v1/" + path, options); } catch { throw new Error("The server does not answer."); }
+  if (response.ok) return response.json();
+  const words = (await response.text()).trim() || response.statusText;
+  throw Object.assign(new Error(response.status >= 500 ? `The server does not answer: ${words}` : words), { isRefusal: response.status < 500 });
 }
 
-async function post(path, body) {
-  const response = await fetch(location.origin + "/api/v1/" + path,
-    { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
-  return response.json();
-}
+const ask = (path) => asked(path, { headers: { accept: "application/json" } });
+const post = (path, body) => asked(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
 /** The last figures, and whether they do: for another order or filter nothing is asked. */
 let latest = null, isReused = false, isOfFigures = false;
@@ -45,33 +49,44 @@ async function overview() {
   return found;
 }
 
-/** What this page has seen itself in the last minute, by the address of each pattern. */
-const seen = [], SEEN_MAX = 31;
+/** What this page has seen itself in the last minute: figures of each pattern by its address, and of all. */
+const seen = [], SEEN_MAX = 31, ALL = "";
 
 function remember(found) {
   const at = performance.now();
   if (seen.length > 0 && at - seen[seen.length - 1].at < EVERY_MS / 2) return;
-  seen.push({ at, by: new Map(found.patterns.map((it) => [it.address, [it.keys, it.bytes, it.hits + it.misses, it.writes]])) });
+  const figures = (it) => [it.keys, it.bytes, it.hits + it.misses, it.writes, it.misses];
+  const by = new Map(found.patterns.map((it) => [it.address, figures(it)])), all = [0, 0, 0, 0, 0];
+  for (const own of by.values()) own.forEach((value, index) => { all[index] += value; });
+  seen.push({ at, by: by.set(ALL, all) });
   while (seen.length > SEEN_MAX) seen.shift();
 }
 
-/** The server's samples of a pattern; before it has some, those of this page. */
-function past(it, history) {
-  if (history.samples.length > 4) return { ...history, slots: 1 + 3600 / history.every, title: "The last hour" };
-  const own = seen.filter((one) => one.by.has(it.address)).map((one) => ({ at: one.at, figures: one.by.get(it.address) }));
-  const samples = own.slice(1).map(({ at, figures }, index) => {
-    const seconds = (at - own[index].at) / 1000, before = own[index].figures;
-    return { keys: figures[0], bytes: figures[1], reads: Math.max(0, figures[2] - before[2]) / seconds, writes: Math.max(0, figures[3] - before[3]) / seconds };
+/** Spans of time of which the shortest that has all samples is shown, in minutes. */
+const SPANS_MIN = [5, 15, 30, 60];
+
+/** The server's samples; before it has some, those of this page. */
+function past(address, history) {
+  const { samples, every } = history;
+  if (samples.length > 4) {
+    const minutes = SPANS_MIN.find((it) => samples.length * every <= it * 60) ?? 60;
+    return { every, samples, slots: 1 + minutes * 60 / every, title: minutes === 60 ? "the last hour" : `the last ${minutes} minutes` };
+  }
+  const own = seen.filter((one) => one.by.has(address)).map((one) => ({ at: one.at, figures: one.by.get(address) }));
+  const since = own.slice(1).map(({ at, figures }, index) => {
+    const rate = (place) => Math.max(0, figures[place] - own[index].figures[place]) * 1000 / (at - own[index].at);
+    return { keys: figures[0], bytes: figures[1], reads: rate(2), writes: rate(3), misses: rate(4) };
   });
-  if (samples.length === 0) samples.push({ keys: it.keys, bytes: it.bytes, reads: it.reads_rate, writes: it.writes_rate });
-  return { every: EVERY_MS / 1000, samples, slots: SEEN_MAX, title: "The last minute, as this page saw it" };
+  if (since.length === 0) since.push(...samples.slice(-1));
+  return { every: EVERY_MS / 1000, samples: since, slots: SEEN_MAX, title: "the last minute" };
 }
 
 /** What each view needs. */
 const VIEWS = {
-  memory: async () => views.memory({
-    overview: await overview(), filter: filter.value, sort, setSort, width: Math.max(280, view.clientWidth - 60),
-  }),
+  memory: async () => {
+    const [all, alerts, history] = await Promise.all([overview(), again("alerts"), again("history")]);
+    return memory({ overview: all, alerts, past: past(ALL, history), filter: filter.value, sort, setSort, width: Math.max(280, inside()) });
+  },
   expiry: async () => endings(await allowed("expiring"), "What expires when, in all databases"),
   plan: async () => planning({ overview: await overview(), ask, post }),
   ties: async () => {
@@ -86,24 +101,44 @@ const VIEWS = {
     const [all, replicas, sinks] = await Promise.all([overview(), ask("replication"), allowed("sinks")]);
     return views.replication({ overview: all, replicas, sinks });
   },
-  refusals: async () => views.refusals({ found: await ask("refusals") }),
-  slow: async () => views.slow({ found: await ask("slow") }),
-  clients: async () => views.clients({ found: await ask("clients") }),
-  alerts: async () => views.alerts({ found: await ask("alerts") }),
-  pattern: async (db, keyspace, pattern) => {
+  refusals: async () => {
+    const [all, found] = await Promise.all([overview(), ask("refusals")]);
+    return views.refusals({ found, overview: all, filter: filter.value });
+  },
+  slow: async () => views.slow({ found: await ask("slow"), filter: filter.value }),
+  clients: async () => views.clients({ found: await ask("clients"), filter: filter.value }),
+  alerts: async () => alerts({ found: await ask("alerts") }),
+  pattern: async (db, keyspace, text) => {
     const all = await overview();
-    const it = all.patterns.find((it) => it.db === db && it.keyspace === keyspace && it.pattern === pattern);
+    const it = all.patterns.find((it) => it.db === db && it.keyspace === keyspace && it.pattern === text);
     if (!it) return [element("p", { class: "note" }, "The schema has no such pattern.")];
     const [about, history, ties, ends, misfits, refusals] = await Promise.all([
       ask("about?id=" + it.id), ask("history?id=" + it.id), ask("ties"), allowed("expiring?id=" + it.id),
       it.misfits > 0 ? allowed("misfits?id=" + it.id) : null, it.refused + it.warned > 0 ? allowed("refusals") : null]);
-    return views.pattern({ it, about, history: past(it, history), ties, overview: all, ends, misfits, refusals, keys: looked.get(it.address), look: () => look(it) });
+    return pattern({ it, about, past: past(it.address, history), ties, overview: all, ends, misfits, refusals, keys: looked.get(it.address), look: () => look(it) });
   },
 };
 
 /** What was asked for and may be refused: the refusal is shown in its place. */
 async function allowed(path) {
-  try { return await ask(path); } catch (error) { return { refused: error.message }; }
+  try { return await ask(path); } catch (error) {
+    if (!error.isRefusal) throw error;
+    return { refused: error.message };
+  }
+}
+
+/** What was asked for last; for another order or filter nothing is asked. */
+const kept = new Map();
+
+async function again(path) {
+  if (!isReused || !kept.has(path)) kept.set(path, await ask(path));
+  return kept.get(path);
+}
+
+/** The width that a card has inside. */
+function inside() {
+  const style = getComputedStyle(view);
+  return view.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - 2 * CARD_PAD;
 }
 
 /** Keys that somebody asked to see, by the address of their pattern. */
@@ -144,11 +179,18 @@ function say(text, style) {
   state.className = style;
 }
 
+/** Whether figures come, beside the name of the page. */
+function live(style, words) {
+  const mark = document.getElementById("live");
+  mark.className = `dot ${style}`;
+  mark.dataset.tip = words;
+  view.classList.toggle("stale", style === "bad");
+}
+
 /** When figures were taken, if that is not now: a server that is busy with one command has none. */
 function aged() {
   if (!latest || !isOfFigures || latest.age < OLD_S) return "";
-  const at = new Date(latest.received - latest.age * 1000).toLocaleTimeString([], { hour12: false });
-  return `The server is busy: figures of ${at}`;
+  return `The server is busy: figures of ${clock(latest.received - latest.age * 1000, true)}`;
 }
 
 async function show(mayReuse = false) {
@@ -177,9 +219,21 @@ async function show(mayReuse = false) {
     performance.clearMeasures("shown");
     performance.measure("shown", { start: begun });
     tell();
-    say(aged(), "old");
+    const words = aged();
+    say(words, "old");
+    live(words ? "old" : "good", words || `Figures of ${clock(Date.now(), true)}`);
   } catch (error) {
-    if (turn === showing) say("The server does not answer: " + error.message, "");
+    if (turn !== showing) return;
+    if (error.isRefusal) {
+      // Others may see it: the server is well.
+      view.dataset.address = [wanted, ...rest].join("/");
+      update(view, [card("This is not for you", element("p", { class: "note" }, shown(error.message)))]);
+      say("", "");
+      live("good", `The server answers, ${clock(Date.now(), true)}`);
+    } else {
+      say(error.message, "");
+      live("bad", "The server does not answer");
+    }
   } finally {
     if (turn === showing) isShown = true;
   }
@@ -209,17 +263,33 @@ const tip = document.getElementById("tip");
 let pointer = null;
 
 function tell() {
+  for (const mark of document.querySelectorAll(".cursor.on")) mark.className = "cursor";
   const under = pointer && document.elementFromPoint(pointer.x, pointer.y);
   const focused = document.activeElement?.matches?.("[data-tip]:focus-visible") ? document.activeElement : null;
-  const it = under?.closest?.("[data-tip], svg.chart") ?? focused;
+  const it = under?.closest?.("[data-tip], .field") ?? focused;
   const area = it?.getBoundingClientRect();
-  const text = !it ? "" : it.dataset.tip ?? told.get(it)?.(Math.min(1, Math.max(0, (pointer.x - area.left) / area.width))) ?? "";
+  const place = it && told.get(it)?.(Math.min(1, Math.max(0, (pointer.x - area.left) / area.width)));
+  const text = it?.dataset.tip ?? place?.text ?? "";
   tip.textContent = text;
   tip.hidden = !text;
   if (!text) return;
-  const [x, y] = it === focused ? [area.left + area.width / 2, area.top] : [pointer.x, pointer.y];
-  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 8)) + "px";
+  if (place) point(it, place);
+  const [x, y] = place ? [area.left + area.width * place.share, pointer.y] : it === focused ? [area.left + area.width / 2, area.top] : [pointer.x, pointer.y];
+  const isRoom = x + 14 + tip.offsetWidth + 8 < innerWidth;
+  tip.style.left = Math.max(4, isRoom ? x + 14 : x - 14 - tip.offsetWidth) + "px";
   tip.style.top = Math.max(4, y - tip.offsetHeight - 10 < 4 ? y + 18 : y - tip.offsetHeight - 10) + "px";
+}
+
+/** Marks the place of a plot that is told of: a line, and a dot on each of its own. */
+function point(field, { share, dots }) {
+  const mark = field.querySelector(".cursor");
+  mark.className = "cursor on";
+  mark.style.left = `${100 * share}%`;
+  mark.replaceChildren(...dots.map((height) => {
+    const dot = element("i");
+    dot.style.bottom = `${100 * height}%`;
+    return dot;
+  }));
 }
 
 addEventListener("pointermove", (event) => { pointer = { x: event.clientX, y: event.clientY }; tell(); });

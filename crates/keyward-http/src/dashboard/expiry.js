@@ -1,6 +1,6 @@
 // What expires when: bars of the next hour and day, and how memory would go.
 
-import { curve } from "./charts.js";
+import { columns, forecast } from "./plot.js";
 import { bytes, card, count, element, share, time, tiles } from "./text.js";
 
 /** Bars of five minutes each, and of an hour each: the first hour is the sum of the former. */
@@ -10,20 +10,15 @@ function hourly(within) {
   return [minutes, [first, ...within.filter((it) => it.seconds > 3600 && it.seconds <= 86400)]];
 }
 
-/** Columns whose heights are keys, with a sentence for each. */
+/** Columns of keys that end one after another. */
 function bars(title, items, label) {
-  const most = Math.max(1, ...items.map((it) => it.keys));
   let before = 0;
-  const columns = items.map((it, at) => {
+  return columns(title, items.map((it, at) => {
     const from = before;
     before = it.seconds;
     const said = `${count(it.keys)} keys, ${bytes(it.bytes)}\nend in ${from === 0 ? "up to" : time(from) + " to"} ${time(it.seconds)}`;
-    const bar = element("div", { class: "bar" });
-    bar.style.height = (it.keys > 0 ? Math.max(2, 100 * it.keys / most) : 0) + "%";
-    return element("div", { class: "column", tabindex: 0, "data-tip": said, "aria-label": said.replace("\n", " ") },
-      element("div", { class: "shaft" }, bar), element("span", { class: "soft" }, label(it, at)));
-  });
-  return element("figure", {}, element("figcaption", { class: "soft" }, title), element("div", { class: "bars" }, columns));
+    return { value: it.keys, said, label: label(it, at) };
+  }), count);
 }
 
 /** Memory at the end of each time, if nothing were written. */
@@ -52,7 +47,7 @@ export function endings(found, title = "What expires when") {
       tiles([["freed within an hour", bytes(freed(3600))], ["within a day", bytes(freed(86400))],
         ["within 30 days", bytes(freed(30 * 86400))],
         ["never, without an end", `${bytes(found.none.bytes)}`], ["of it stays for ever", share(found.bytes > 0 ? found.none.bytes / found.bytes : null)]]),
-      curve("Memory over the next day", day.map((it) => [it.seconds, it.bytes]), bytes, (seconds) => "in " + time(seconds)),
+      forecast("Memory over the next day", day.map((it) => [it.seconds, it.bytes]), bytes),
       element("p", { class: "soft" }, "A key counts with the mean size of its pattern.")),
   ];
 }

@@ -46,6 +46,11 @@ export function time(seconds) {
   return seconds >= 0.001 ? trimmed(seconds * 1e3) + " ms" : trimmed(seconds * 1e6) + " µs";
 }
 
+/** The time of day, with seconds if they matter. */
+export function clock(ms, isExact = false) {
+  return new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", ...(isExact ? { second: "2-digit" } : {}), hourCycle: "h23" });
+}
+
 function trimmed(number) {
   return number >= 100 ? String(Math.round(number)) : String(Math.round(number * 10) / 10);
 }
@@ -71,10 +76,31 @@ function build(made, attributes, children) {
 
 export const code = (text) => element("bdi", { class: "code" }, shown(text));
 
-/** Figures side by side: what each is, its value, how it is shown. */
+/** A pattern, its placeholders told from what is written out. */
+export function pattern(text) {
+  if (!text) return element("bdi", { class: "code soft" }, "(no pattern)");
+  return element("bdi", { class: "code" }, text.split(/(\{[^{}]*\})/).filter((part) => part).map((part) =>
+    (part.startsWith("{") ? element("i", { class: "slot" }, shown(part)) : shown(part))));
+}
+
+/** A sentence of a schema, in which what stands between backticks is code. */
+export const prose = (text) => text.split("`").map((part, index) => (index % 2 === 1 ? code(part) : shown(part)));
+
+/** A word with a ground of its own: what something is. */
+export const pill = (text, style = "") => element("span", { class: `pill ${style}` }, shown(text));
+
+/** Figures side by side: what each is, its value, how it is shown, and of what is limited its share. */
 export function tiles(figures) {
-  return element("div", { class: "tiles" }, figures.map(([title, value, style]) =>
-    element("div", { class: "tile" }, element("b", { class: style ?? "" }, value), element("span", {}, title))));
+  return element("div", { class: "tiles" }, figures.map(([title, value, style, used]) =>
+    element("div", { class: "tile figure", "data-tip": title }, element("span", {}, title), element("b", { class: style ?? "" }, value),
+      used === undefined ? null : meter(used, style))));
+}
+
+/** A bar that is full to a share. */
+export function meter(used, style = "") {
+  const bar = element("i", { class: style ?? "" });
+  bar.style.width = `${(100 * Math.min(1, Math.max(0, used))).toFixed(1)}%`;
+  return element("span", { class: "meter" }, bar);
 }
 
 export function card(title, ...content) {
@@ -82,4 +108,24 @@ export function card(title, ...content) {
   // Figures in its title change; it is the same card.
   made.key = title.replace(/[\d.,]+[kMG]?/g, "");
   return made;
+}
+
+/** The way to a pattern's own page. */
+export const link = (it) => element("a", { href: it.address, class: "pattern" }, pattern(it.pattern));
+
+export const when = (ms) => element("time", { datetime: new Date(ms).toISOString(), "data-tip": new Date(ms).toLocaleString([], { hourCycle: "h23" }) }, clock(ms, true));
+
+/** A table; of columns whose names begin with # the cells are numbers, with - short texts. */
+export function list(title, columns, rows, empty, key = (row) => row.textContent) {
+  if (rows.length === 0) return card(title, element("p", { class: "note" }, empty));
+  const style = (at) => ({ "#": "", "-": "left" })[columns[at][0]] ?? "left wrap";
+  const name = (at) => columns[at].replace(/^[#-]/, "");
+  const drawn = rows.map((row) => {
+    const made = element("tr", {}, row.map((cell, at) => element("td", { class: style(at), "data-title": name(at) }, cell)));
+    made.key = key(made);
+    return made;
+  });
+  return card(title, element("table", { class: "stacked" },
+    element("thead", {}, element("tr", {}, columns.map((_, at) => element("th", { scope: "col", class: style(at) ? "left soft" : "soft" }, name(at))))),
+    element("tbody", {}, drawn)));
 }

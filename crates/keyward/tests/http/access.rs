@@ -207,7 +207,7 @@ fn memory_of_http_is_bounded_with_a_thousand_patterns() {
         most = most.max(resident_bytes(server.process_id()));
         assert_eq!(get(http, "/healthz", "").status, 200, "round {round}");
     }
-    // History, which grows for an hour, is bounded by 4 MB besides.
+    // History, which grows for an hour, is bounded by 5 MB besides.
     let grown = (most - before) >> 10;
     assert!(grown < 12 << 10, "{grown} kB more");
     drop(greedy);

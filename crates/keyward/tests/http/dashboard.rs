@@ -78,7 +78,7 @@ fn the_api_tells_what_the_dashboard_shows() {
     assert_eq!(refusals["refusals"][0]["command"], json!(["HSET", "user:1", "age", "x"]));
     assert!(ask("/api/v1/slow").to_string().contains("HSET"));
     assert!(ask("/api/v1/clients")["clients"][0]["addr"].is_string());
-    assert_eq!(ask("/api/v1/alerts"), json!({ "declared": 0, "alerts": [] }));
+    assert_eq!(ask("/api/v1/alerts"), json!({ "declared": 0, "watched": [], "alerts": [] }));
     for path in ["/api/v1/nothing", "/api/v1/about?id=999", "/api/v1/about", "/assets/../x"] {
         let page = get(shop.http, path, "Authorization: Basic OnNlc2FtZQ==\r\n");
         assert_eq!(page.status, 404, "{path}");
@@ -319,6 +319,7 @@ fn keys_are_shown_masked_to_who_may_read_them() {
     assert!(body.contains("<b>Ann</b>") && body.contains("u202e"), "{body}");
     assert!(!body.contains("4711"), "{body}");
     assert_eq!(chromium.run("return document.querySelectorAll('main td b').length"), json!(0));
+    chromium.run("document.querySelector('.mask').scrollIntoView({ block: 'center' })");
     chromium.picture("keys.png");
 }
 

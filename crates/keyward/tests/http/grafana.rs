@@ -18,7 +18,7 @@ fn every_query_of_the_dashboard_returns_data_under_load() {
     let panels = dashboard["panels"].as_array().expect("panels");
     let queries: Vec<&str> =
         panels.iter().filter_map(|panel| panel["targets"][0]["expr"].as_str()).collect();
-    assert_eq!(queries.len(), 12, "{queries:?}");
+    assert_eq!(queries.len(), 15, "{queries:?}");
     let prometheus = Prometheus::start(folder.path(), shop.http, "");
     let client = &mut shop.server.client();
     for query in queries {

@@ -243,5 +243,7 @@ fn signs_that_are_not_seen_are_shown_as_escapes_and_the_axis_is_an_hour() {
     let body = body.as_str().expect("a text");
     assert!(body.contains(r"a\u061cb\u00adc\u{e0041}d\u180ee\u034ff\u3164g"), "{body}");
     chromium.open(&format!("{address}#/pattern/db0/shop/page%3A%7Bname%7D"));
-    chromium.wait("document.querySelector('.charts .scale')?.textContent === '1 min agonow'");
+    chromium
+        .wait("document.querySelector('.charts .xs')?.textContent === 'now−15 s−30 s−45 s−1 min'");
+    chromium.wait("[...document.querySelectorAll('main h2')].some((it) => it.textContent === 'Its figures, the last minute')");
 }

@@ -7,6 +7,7 @@ mod chromium;
 mod crowds;
 mod dashboard;
 mod documented;
+mod first_page;
 mod following;
 mod grafana;
 mod living;

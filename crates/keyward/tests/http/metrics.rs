@@ -3,7 +3,7 @@
 use crate::browser::{metrics, sample};
 use crate::{Shop, attempt};
 use keyward_http::INFO_FAMILIES;
-use keyward_testkit::call;
+use keyward_testkit::{Client, call};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -191,6 +191,39 @@ fn promtool_finds_nothing_wrong_with_our_own_names_and_can_read_all() {
     assert!(lint("# HELP keyward_x X\n# TYPE keyward_x counter\nkeyward_x 1\n").contains("_total"));
 }
 
+/// Puts another schema in force.
+fn apply(client: &mut Client, schema: &str) {
+    let plan = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a plan");
+    let text = format!("{plan:?}");
+    let name = text.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '-');
+    let name = name
+        .into_iter()
+        .find(|word| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit()));
+    let name = name.unwrap_or_else(|| panic!("a name in {text}"));
+    call(client, &format!("KEYWARD SCHEMA APPLY {name}"));
+}
+
+#[test]
+fn what_a_schema_has_done_to_rows_is_counted() {
+    let shop = Shop::open(&[]);
+    let client = &mut shop.server.client();
+    for number in 0..30 {
+        call(client, &format!("HSET user:{number} email e{number} age {number}"));
+    }
+    let before = fresh(&shop);
+    assert_eq!(sample(&before, "keyward_rebuild_commands_total"), Some(0.0));
+    // Keys that are kept from those that there are have to be made.
+    let lookup = "[key.\"users:by_age:{age}\"]\ntype = \"string\"\nlookup = { of = \"user:{id}\", field = \"age\" }\n";
+    apply(client, &format!("{}\n{lookup}", crate::SHOP));
+    keyward_testkit::wait_until(|| {
+        let text = fresh(&shop);
+        let figure = |name: &str| sample(&text, name).expect("it is there");
+        figure("keyward_rebuild_commands_total") >= 30.0
+            && figure("keyward_rebuild_pending") == 0.0
+            && figure("keyward_schema_changing") == 0.0
+    });
+}
+
 #[test]
 fn figures_of_another_schema_come_with_it() {
     let shop = Shop::open(&[]);
@@ -199,14 +232,7 @@ fn figures_of_another_schema_come_with_it() {
     assert!(!fresh(&shop).contains("basket:"));
     let changed =
         format!("{}\n[key.\"basket:{{id}}\"]\ntype = \"set\"\nttl = \"1d\"\n", crate::SHOP);
-    let plan = client.call(["KEYWARD", "SCHEMA", "PLAN", &changed]).expect("a plan");
-    let text = format!("{plan:?}");
-    let name = text.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '-');
-    let name = name
-        .into_iter()
-        .find(|word| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit()));
-    let name = name.unwrap_or_else(|| panic!("a name in {text}"));
-    call(client, &format!("KEYWARD SCHEMA APPLY {name}"));
+    apply(client, &changed);
     call(client, "SADD basket:1 apple");
     keyward_testkit::wait_until(|| {
         let text = fresh(&shop);
