@@ -15,7 +15,7 @@ use keyward_rules::{Cause, Refusal, Row, RowType, RuleBook};
 use crate::api::{Argv, Ctx, Gone, Key, Kind, Loudness, Reply, Run, log_anywhere};
 use crate::entries::Keyward;
 use crate::figures::Remembered;
-use crate::live::{Live, each_element, row_type};
+use crate::live::{Live, each_element, is_over, row_type};
 use crate::routes::{Route, key_bits, original};
 use crate::state::{Ended, State};
 
@@ -338,7 +338,7 @@ fn finish_due(ctx: Ctx<'_>, state: &State, book: &RuleBook, route: &Route, args:
         let Some(key) = args.get(index) else { continue };
         let leads = book.table_of(key).is_some_and(|table| book.traits(table).leads());
         let deadline = if leads { ctx.look(key).and_then(|key| key.deadline()) } else { None };
-        if deadline.is_some_and(|deadline| deadline <= now_ms) {
+        if is_over(deadline, now_ms) {
             ctx.end_if_due(key);
         }
     }
