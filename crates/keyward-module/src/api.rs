@@ -358,6 +358,7 @@ impl Run {
 const FLAG_REPLICA: c_int = 1 << 3;
 const FLAG_CLUSTER: c_int = 1 << 5;
 const FLAG_DENY_BLOCKING: c_int = 1 << 21;
+const FLAG_IMPORTS_SLOT: c_int = 1 << 25;
 
 impl<'c> Ctx<'c> {
     fn of(raw: Raw) -> Ctx<'c> {
@@ -382,6 +383,12 @@ impl<'c> Ctx<'c> {
     pub(crate) fn is_cluster(self) -> bool {
         // SAFETY: the context is valid.
         unsafe { (api().context_flags)(self.raw) & FLAG_CLUSTER != 0 }
+    }
+
+    /// Whether a command comes from the node that hands a slot over, by Valkey's MIGRATESLOTS.
+    pub(crate) fn imports_slot(self) -> bool {
+        // SAFETY: the context is valid.
+        unsafe { (api().context_flags)(self.raw) & FLAG_IMPORTS_SLOT != 0 }
     }
 
     /// Whether a client cannot wait here: in a transaction or a script.
@@ -1102,6 +1109,7 @@ pub(crate) extern "C" fn RedisModule_OnLoad(ctx: Raw, argv: *mut Raw, argc: c_in
         }
         (found.set_module_attribs)(ctx, NAME.as_ptr(), VERSION, API_VERSION);
         API.get_or_init(|| found);
+        take_part_in_migration(get, ctx);
         Keyward::load(Ctx::of(ctx), argv_of(argv, argc))
     };
     match guarded(false, load) {
@@ -1115,6 +1123,32 @@ pub(crate) extern "C" fn RedisModule_OnLoad(ctx: Raw, argv: *mut Raw, argc: c_in
 pub(crate) extern "C" fn RedisModule_OnUnload(_ctx: Raw) -> c_int {
     guarded((), Keyward::unload);
     OK
+}
+
+/// Tells a Valkey that knows CLUSTER MIGRATESLOTS that it need not refuse it because of us: what
+/// comes with a slot is recognised ([`Ctx::imports_slot`]).
+///
+/// # Safety
+/// `get` must be the server's GetApi, and `ctx` a context of it.
+unsafe fn take_part_in_migration(get: GetApi, ctx: Raw) {
+    type KnownOptions = unsafe extern "C" fn() -> c_int;
+    type SetOptions = unsafe extern "C" fn(Raw, c_int);
+    const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
+    let (mut known, mut set): (*mut c_void, *mut c_void) = (null_mut(), null_mut());
+    // SAFETY: the caller's promise; only Valkey has functions of these names, with these
+    // signatures. Redis may mean something else by that option.
+    unsafe {
+        get(c"ValkeyModule_GetModuleOptionsAll".as_ptr(), (&raw mut known).cast());
+        get(c"ValkeyModule_SetModuleOptions".as_ptr(), (&raw mut set).cast());
+        if known.is_null() || set.is_null() {
+            return;
+        }
+        let known = std::mem::transmute::<*mut c_void, KnownOptions>(known);
+        if known() & HANDLE_ATOMIC_SLOT_MIGRATION != 0 {
+            let set = std::mem::transmute::<*mut c_void, SetOptions>(set);
+            set(ctx, HANDLE_ATOMIC_SLOT_MIGRATION);
+        }
+    }
 }
 
 /// Says which server is needed, to the log of one that lacks a function.

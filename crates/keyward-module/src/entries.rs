@@ -8,7 +8,7 @@ use crate::api::{Argv, Ctx, Entries, Filtered, Gone, Info, Key, Loudness, Run, l
 use crate::judged::{self, Turn};
 use crate::routes::Routes;
 use crate::schemas::{self, Arguments, OnError};
-use crate::state::{State, keep, state};
+use crate::state::{Place, State, keep, state};
 use crate::{commands, filter};
 
 /// The module.
@@ -110,8 +110,11 @@ fn load(ctx: Ctx<'_>, args: Argv<'_>) -> Result<State, Vec<String>> {
     let patterns: usize = books.values().map(|book| book.schema().keys.len()).sum();
     let text = format!("{patterns} patterns of {} files are in force", arguments.files.len());
     ctx.log(Loudness::Notice, &text);
+    // What comes with a slot is told apart by `keyward.X` alone, so that on a node of a cluster
+    // the filter decides nothing by itself.
     let has_one_database = !is_cluster && database_count(ctx) == Some(1);
-    Ok(State::new(books, routes, (has_one_database, ctx.is_replica())))
+    let place = Place { has_one_database, is_cluster, is_replica: ctx.is_replica() };
+    Ok(State::new(books, routes, place))
 }
 
 /// How many databases the server has.

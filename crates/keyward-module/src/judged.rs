@@ -13,6 +13,7 @@ use keyward_rules::host::{
 use keyward_rules::{Cause, Refusal, Row, RowType, RuleBook};
 
 use crate::api::{Argv, Ctx, Gone, Key, Kind, Loudness, Reply, Run, log_anywhere};
+use crate::cluster;
 use crate::entries::Keyward;
 use crate::figures::Remembered;
 use crate::live::{Live, each_element, is_over, row_type};
@@ -125,6 +126,11 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
         }
         return true;
     }
+    if state.is_cluster && ctx.imports_slot() {
+        // It was judged where it comes from, with all that follows.
+        ctx.send_reply(&ctx.call_named(Run::Own, args.at(0), argv.from(1)));
+        return true;
+    }
     let command = match route.command.map(|_| resolve(args)) {
         None => None,
         Some(Ok(command)) => Some(command),
@@ -139,6 +145,11 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
     if let Some(text) = across.or_else(of_fields) {
         state.figures.refused.add();
         ctx.send_error(&text);
+        return true;
+    }
+    let hindrance = book.as_ref().filter(|_| state.is_cluster);
+    if let Some(error) = hindrance.and_then(|book| cluster::hindrance(ctx, book, route, args)) {
+        ctx.send_error(&error);
         return true;
     }
     let outcome = match book {

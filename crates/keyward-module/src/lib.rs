@@ -11,6 +11,7 @@
 //! Not here: the rules (`keyward-rules`), what a host can promise (`keyward_rules::host`).
 
 mod api;
+mod cluster;
 mod commands;
 mod entries;
 mod figures;

@@ -23,6 +23,14 @@ pub(crate) struct Ended {
     pub(crate) gone: Gone,
 }
 
+/// What kind of server it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) has_one_database: bool,
+    pub(crate) is_cluster: bool,
+    pub(crate) is_replica: bool,
+}
+
 /// All that the module keeps.
 pub(crate) struct State {
     /// The book of each governed database.
@@ -31,6 +39,8 @@ pub(crate) struct State {
     pub(crate) figures: Figures,
     /// The server has one database: a filter knows then which one a command is for.
     pub(crate) has_one_database: bool,
+    /// The server is a node of a cluster.
+    pub(crate) is_cluster: bool,
     is_replica: AtomicBool,
     ended: Mutex<Vec<Ended>>,
 }
@@ -48,17 +58,15 @@ pub(crate) fn keep(state: Option<State>) {
 }
 
 impl State {
-    pub(crate) fn new(
-        books: HashMap<usize, RuleBook>,
-        routes: Routes,
-        (has_one_database, is_replica): (bool, bool),
-    ) -> State {
+    pub(crate) fn new(books: HashMap<usize, RuleBook>, routes: Routes, place: Place) -> State {
+        let Place { has_one_database, is_cluster, is_replica } = place;
         let tables = books.iter().map(|(db, book)| (*db, book.schema().keys.len())).collect();
         State {
             books: RwLock::new(books.into_iter().map(|(db, book)| (db, Arc::new(book))).collect()),
             routes,
             figures: Figures::new(tables),
             has_one_database,
+            is_cluster,
             is_replica: AtomicBool::new(is_replica),
             ended: Mutex::new(Vec::new()),
         }

@@ -1,7 +1,9 @@
 //! The module in a real Valkey.
 
+mod clustered;
 mod copies;
 mod loading;
+mod nodes;
 mod random;
 mod rights;
 mod rules;
