@@ -145,6 +145,10 @@ functions! {
     free_user: "FreeModuleUser", unsafe extern "C" fn(Raw);
     check_command: "ACLCheckCommandPermissions", unsafe extern "C" fn(Raw, *const Raw, c_int) -> c_int;
     check_key: "ACLCheckKeyPermissions", unsafe extern "C" fn(Raw, Raw, c_int) -> c_int;
+    avoids_traffic: "AvoidReplicaTraffic", unsafe extern "C" fn() -> c_int;
+    create_timer: "CreateTimer", unsafe extern "C" fn(Raw, c_longlong, JobFunction, *mut c_void) -> u64;
+    block_client: "BlockClient", BlockClient;
+    unblock_client: "UnblockClient", unsafe extern "C" fn(Raw, *mut c_void) -> c_int;
     send_null_array: "ReplyWithNullArray", unsafe extern "C" fn(Raw) -> c_int;
     block_on_keys: "BlockClientOnKeys", BlockOnKeys;
     send_null: "ReplyWithNull", unsafe extern "C" fn(Raw) -> c_int;
@@ -160,6 +164,13 @@ type BlockOnKeys = unsafe extern "C" fn(
     *const Raw,
     c_int,
     *mut c_void,
+) -> Raw;
+type BlockClient = unsafe extern "C" fn(
+    Raw,
+    Option<CommandFunction>,
+    Option<CommandFunction>,
+    Option<extern "C" fn(Raw, *mut c_void)>,
+    c_longlong,
 ) -> Raw;
 type ScanFunction = extern "C" fn(Raw, Raw, Raw, *mut c_void);
 
@@ -309,6 +320,22 @@ pub(crate) struct Ctx<'c> {
     life: PhantomData<&'c ()>,
 }
 
+/// A client that waits for what we are going to tell it.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// The server's handle.
+    address: usize,
+}
+
+impl Waiting {
+    /// Has [`Entries::told`] called, unless the client is gone.
+    pub(crate) fn release(self) {
+        let raw = std::ptr::with_exposed_provenance_mut(self.address);
+        // SAFETY: the server gave us the handle, which is used once; nothing is handed over.
+        unsafe { (api().unblock_client)(raw, null_mut()) };
+    }
+}
+
 /// The arguments of a command, as the server has them.
 #[derive(Clone, Copy)]
 pub(crate) struct Argv<'c> {
@@ -416,6 +443,26 @@ impl<'c> Ctx<'c> {
                 null_mut(),
             );
         }
+    }
+
+    /// Has the client wait until it is released, for ever otherwise.
+    pub(crate) fn wait<E: Entries>(self) -> Waiting {
+        // SAFETY: the context is valid; the entry lives as long as the module.
+        let raw = unsafe { (api().block_client)(self.raw, Some(told_entry::<E>), None, None, 0) };
+        Waiting { address: raw.expose_provenance() }
+    }
+
+    /// Has [`Entries::tick`] called soon, once.
+    pub(crate) fn start_timer<E: Entries>(self) {
+        const SOON_MS: c_longlong = 1;
+        // SAFETY: the context is valid; nothing is handed over with it.
+        unsafe { (api().create_timer)(self.raw, SOON_MS, tick_entry::<E>, null_mut()) };
+    }
+
+    /// Whether the server must not write now: clients are paused, by who hands over to a replica.
+    pub(crate) fn is_paused(self) -> bool {
+        // SAFETY: it takes nothing.
+        unsafe { (api().avoids_traffic)() != 0 }
     }
 
     /// Makes a command; its keys are told by [`Entries::command`] where it has `getkeys-api`.
@@ -556,6 +603,25 @@ impl<'c> Ctx<'c> {
         let count = c_int::try_from(raw.len()).unwrap_or(0);
         // SAFETY: the user is valid, and there are that many strings.
         self.is_granted(|user| unsafe { (api().check_command)(user, raw.as_ptr(), count) == OK })
+    }
+
+    /// Whether the client may run a command without arguments.
+    pub(crate) fn may_run_plainly(self, name: &[u8]) -> bool {
+        self.may_run(name, Argv { raw: &[] })
+    }
+
+    /// The name of the client's user.
+    pub(crate) fn user(self) -> String {
+        // SAFETY: the context is valid; the name is freed after it was copied.
+        unsafe {
+            let name = (api().user_name)(self.raw);
+            if name.is_null() {
+                return String::new();
+            }
+            let text = String::from_utf8_lossy(bytes_of(name)).into_owned();
+            (api().free_string)(self.raw, name);
+            text
+        }
     }
 
     fn is_granted(self, check: impl FnOnce(Raw) -> bool) -> bool {
@@ -956,6 +1022,10 @@ pub(crate) trait Entries {
     fn gone(ctx: Ctx<'_>, key: &Key<'_>, gone: Gone);
     /// The unit in which a job was asked for has ended.
     fn job(ctx: Ctx<'_>);
+    /// Tells a client that waited what it waited for.
+    fn told(ctx: Ctx<'_>);
+    /// The timer is over.
+    fn tick(ctx: Ctx<'_>);
     /// INFO is asked for.
     fn info(info: &mut Info);
     /// A panic was caught.
@@ -1054,6 +1124,28 @@ extern "C" fn event_entry<E: Entries>(ctx: Raw, event: RawEvent, sub: u64, data:
 extern "C" fn job_entry<E: Entries>(ctx: Raw, _data: *mut c_void) {
     let done = guarded(false, || {
         E::job(Ctx::of(ctx));
+        true
+    });
+    if !done {
+        guarded((), E::panicked);
+    }
+}
+
+extern "C" fn told_entry<E: Entries>(ctx: Raw, _argv: *mut Raw, _argc: c_int) -> c_int {
+    let ctx = Ctx::of(ctx);
+    let told = || {
+        E::told(ctx);
+        true
+    };
+    if !guarded(false, told) {
+        refuse_panicked::<E>(ctx);
+    }
+    OK
+}
+
+extern "C" fn tick_entry<E: Entries>(ctx: Raw, _data: *mut c_void) {
+    let done = guarded(false, || {
+        E::tick(Ctx::of(ctx));
         true
     });
     if !done {

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use keyward_rules::RuleBook;
 use keyward_schema::KeyId;
 
 /// How many refusals are remembered.
@@ -48,7 +49,7 @@ pub(crate) struct Remembered {
 /// All figures.
 #[derive(Debug)]
 pub(crate) struct Figures {
-    tables: HashMap<usize, Vec<OfTable>>,
+    tables: RwLock<HashMap<usize, Vec<Arc<OfTable>>>>,
     pub(crate) judged: Counter,
     pub(crate) refused: Counter,
     pub(crate) warned: Counter,
@@ -62,9 +63,10 @@ pub(crate) struct Figures {
 impl Figures {
     /// For so many patterns of each database.
     pub(crate) fn new(tables: Vec<(usize, usize)>) -> Figures {
-        let of = |count| std::iter::repeat_with(OfTable::default).take(count).collect();
+        let of = |count| std::iter::repeat_with(Arc::default).take(count).collect();
+        let tables = tables.into_iter().map(|(db, count)| (db, of(count))).collect();
         Figures {
-            tables: tables.into_iter().map(|(db, count)| (db, of(count))).collect(),
+            tables: RwLock::new(tables),
             judged: Counter::default(),
             refused: Counter::default(),
             warned: Counter::default(),
@@ -76,8 +78,22 @@ impl Figures {
         }
     }
 
-    pub(crate) fn table(&self, db: usize, table: KeyId) -> Option<&OfTable> {
-        self.tables.get(&db)?.get(table.index())
+    pub(crate) fn table(&self, db: usize, table: KeyId) -> Option<Arc<OfTable>> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables.get(&db)?.get(table.index()).cloned()
+    }
+
+    /// Another book takes the place of one: patterns that both have go on counting.
+    pub(crate) fn take_over(&self, db: usize, before: Option<&RuleBook>, book: &RuleBook) {
+        let text = |book: &RuleBook, id: KeyId| book.schema().key(id).pattern.text().to_owned();
+        let had: HashMap<String, Arc<OfTable>> = before
+            .into_iter()
+            .flat_map(|before| before.schema().ids().map(move |id| (before, id)))
+            .filter_map(|(before, id)| Some((text(before, id), self.table(db, id)?)))
+            .collect();
+        let own = |id| had.get(&text(book, id)).cloned().unwrap_or_default();
+        let own = book.schema().ids().map(own).collect();
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).insert(db, own);
     }
 
     pub(crate) fn remember(&self, refusal: Remembered) {

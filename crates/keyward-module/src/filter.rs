@@ -50,7 +50,9 @@ pub(crate) fn filter(filtered: &mut Filtered<'_>) {
     {
         return;
     }
-    if state.has_one_database
+    // What a plan is made of, and what is decided first, only `keyward.X` sees to.
+    let decides = state.has_one_database && !state.is_undecided() && !state.is_planning();
+    if decides
         && let (Some(book), Ok(command)) = (state.book(0), find(args))
         && let Some(decision) = decide(&book, command, args)
     {

@@ -16,6 +16,7 @@ use crate::api::{Argv, Ctx, Gone, Key, Kind, Loudness, Reply, Run, log_anywhere}
 use crate::cluster;
 use crate::entries::Keyward;
 use crate::figures::Remembered;
+use crate::guard;
 use crate::live::{Live, each_element, is_over, row_type};
 use crate::routes::{Route, key_bits, original};
 use crate::state::{Ended, State};
@@ -66,6 +67,12 @@ impl<'c> RuleHost for Served<'c, '_> {
 
     fn follow_up(&mut self, args: Args<'_>) -> Result<(), FollowUpFailed> {
         let reply = self.ctx.call(Run::Own, args.iter());
+        if self.state.is_planning()
+            && let Ok(command) = resolve(args)
+        {
+            let keys = command.keys_in(args).map(|key| args.at(key.index));
+            keys.for_each(|key| self.state.note_changed(self.ctx.db(), key));
+        }
         self.state.figures.follow_ups.add();
         if !reply.is_error() {
             return Ok(());
@@ -126,9 +133,11 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
         }
         return true;
     }
+    guard::decide(ctx, state);
     if state.is_cluster && ctx.imports_slot() {
         // It was judged where it comes from, with all that follows.
         ctx.send_reply(&ctx.call_named(Run::Own, args.at(0), argv.from(1)));
+        note_changed(ctx, state, route, args);
         return true;
     }
     let command = match route.command.map(|_| resolve(args)) {
@@ -156,6 +165,7 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
         None => Outcome::Replied(ctx.call_named(Run::Client, args.at(0), argv.from(1))),
         Some(book) => judge(ctx, state, &book, (route, command), (args, argv)),
     };
+    note_changed(ctx, state, route, args);
     let call = Call { state, route, command, args };
     if let Outcome::Replied(reply) = &outcome
         && reply.is_null()
@@ -171,6 +181,15 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
     }
     call.conclude(ctx, outcome);
     true
+}
+
+/// Has the plan look at the keys of a call again.
+fn note_changed(ctx: Ctx<'_>, state: &State, route: &Route, args: Args<'_>) {
+    if state.is_planning() {
+        let keys = route.keys(args).unwrap_or_default();
+        let keys = keys.iter().filter_map(|(index, _)| args.get(*index));
+        keys.for_each(|key| state.note_changed(ctx.db(), key));
+    }
 }
 
 /// Takes a call through the book of its database.

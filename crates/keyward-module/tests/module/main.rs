@@ -2,6 +2,7 @@
 
 mod clustered;
 mod copies;
+mod existing;
 mod loading;
 mod nodes;
 mod random;
