@@ -12,7 +12,7 @@ use keyward_rules::RuleBook;
 use keyward_schema::{KeyId, Mode};
 
 use crate::api::{Argv, Ctx, Entries, Info};
-use crate::figures::Remembered;
+use crate::figures::{Remembered, Told};
 use crate::filter::REFUSE;
 use crate::guard;
 use crate::judged::{self, Turn};
@@ -121,8 +121,8 @@ fn refuse(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     if let Some(figures) = table.and_then(|table| state.figures.table(db, table)) {
         figures.refused.add();
     }
-    let told = Remembered { at_ms: Ctx::now_ms(), db, is_refused: true, line: line.clone() };
-    state.figures.remember(told);
+    let refused = Remembered { at_ms: Ctx::now_ms(), db, told: Told::Refused, line: line.clone() };
+    state.figures.remember(refused);
     Err(line)
 }
 
@@ -183,6 +183,11 @@ fn stats(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
             ("warned", &own.warned),
             ("expired", &own.expired),
             ("evicted", &own.evicted),
+            ("would_refuse", &own.would_refuse),
+            ("would_date", &own.would_date),
+            ("would_derive", &own.would_derive),
+            ("would_remove", &own.would_remove),
+            ("would_trim", &own.would_trim),
         ];
         ctx.send_array(2 + 2 * figures.len());
         ctx.send_bytes(b"pattern");
@@ -240,8 +245,8 @@ fn mode(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     Ok(())
 }
 
-/// The last refusals and warnings, the newest first: time, database, whether it was refused, and
-/// the line without what was found in rows.
+/// The last refusals and warnings, the newest first: time, database, what became of the command,
+/// and the line without what was found in rows.
 fn refusals(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     const USUAL: usize = 10;
     let most = match args {
@@ -254,11 +259,11 @@ fn refusals(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     };
     let remembered = state.figures.remembered(most);
     ctx.send_array(remembered.len());
-    for Remembered { at_ms, db, is_refused, line } in remembered {
+    for Remembered { at_ms, db, told, line } in remembered {
         ctx.send_array(4);
         ctx.send_integer(at_ms);
         ctx.send_integer(i64::try_from(db).unwrap_or(0));
-        ctx.send_bytes(if is_refused { b"refused" } else { b"warned" });
+        ctx.send_bytes(told.name().as_bytes());
         ctx.send_bytes(line.as_bytes());
     }
     Ok(())
@@ -280,6 +285,7 @@ pub(crate) fn info(state: &State, info: &mut Info) {
         ("judged", &figures.judged),
         ("refused", &figures.refused),
         ("warned", &figures.warned),
+        ("observed", &figures.observed),
         ("follow_ups", &figures.follow_ups),
         ("follow_ups_failed", &figures.follow_ups_failed),
         ("undo_failed", &figures.undo_failed),

@@ -34,6 +34,33 @@ pub(crate) struct OfTable {
     pub(crate) warned: Counter,
     pub(crate) expired: Counter,
     pub(crate) evicted: Counter,
+    /// What would have been done if nothing observed.
+    pub(crate) would_refuse: Counter,
+    pub(crate) would_date: Counter,
+    pub(crate) would_derive: Counter,
+    pub(crate) would_remove: Counter,
+    pub(crate) would_trim: Counter,
+}
+
+/// What became of a command that broke the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Refused,
+    /// The schema only warns.
+    Warned,
+    /// The schema only observes.
+    Observed,
+}
+
+impl Told {
+    /// `refused`, `warned` or `observed`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Told::Refused => "refused",
+            Told::Warned => "warned",
+            Told::Observed => "observed",
+        }
+    }
 }
 
 /// A command that was refused, or would have been.
@@ -41,7 +68,7 @@ pub(crate) struct OfTable {
 pub(crate) struct Remembered {
     pub(crate) at_ms: i64,
     pub(crate) db: usize,
-    pub(crate) is_refused: bool,
+    pub(crate) told: Told,
     /// The discreet line: what was found in rows is left out.
     pub(crate) line: String,
 }
@@ -53,6 +80,7 @@ pub(crate) struct Figures {
     pub(crate) judged: Counter,
     pub(crate) refused: Counter,
     pub(crate) warned: Counter,
+    pub(crate) observed: Counter,
     pub(crate) follow_ups: Counter,
     pub(crate) follow_ups_failed: Counter,
     pub(crate) undo_failed: Counter,
@@ -70,6 +98,7 @@ impl Figures {
             judged: Counter::default(),
             refused: Counter::default(),
             warned: Counter::default(),
+            observed: Counter::default(),
             follow_ups: Counter::default(),
             follow_ups_failed: Counter::default(),
             undo_failed: Counter::default(),

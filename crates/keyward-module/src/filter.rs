@@ -54,6 +54,7 @@ pub(crate) fn filter(filtered: &mut Filtered<'_>) {
     let decides = state.has_one_database && !state.is_undecided() && !state.is_planning();
     if decides
         && let (Some(book), Ok(command)) = (state.book(0), find(args))
+        && !book.observes_any()
         && let Some(decision) = decide(&book, command, args)
     {
         return carry_out(&state, &book, filtered, decision, (command, args));

@@ -10,12 +10,12 @@ use keyward_resp::Args;
 use keyward_rules::host::{
     self, Capture, FollowUpFailed, Outcome, Ran, RuleHost, Stored, Value, policy,
 };
-use keyward_rules::{Cause, Refusal, Row, RowType, RuleBook};
+use keyward_rules::{Cause, Deed, Refusal, Row, RowType, RuleBook};
 
 use crate::api::{Argv, Ctx, Gone, Key, Kind, Loudness, Reply, Run, log_anywhere};
 use crate::cluster;
 use crate::entries::Keyward;
-use crate::figures::Remembered;
+use crate::figures::{Remembered, Told};
 use crate::guard;
 use crate::live::{Live, each_element, is_over, row_type};
 use crate::routes::{Route, key_bits, original};
@@ -87,7 +87,23 @@ impl<'c> RuleHost for Served<'c, '_> {
     }
 
     fn warn(&mut self, refusal: &Refusal) {
-        tell(self.state, self.ctx.db(), refusal, false);
+        tell(self.state, self.ctx.db(), refusal, Told::Warned);
+    }
+
+    fn would_refuse(&mut self, refusal: &Refusal) {
+        tell(self.state, self.ctx.db(), refusal, Told::Observed);
+    }
+
+    fn would_do(&mut self, follow_up: Args<'_>) {
+        let table = follow_up.get(1).and_then(|key| self.book.table_of(key));
+        let own = table.and_then(|table| self.state.figures.table(self.ctx.db(), table));
+        let Some(own) = own else { return };
+        match Deed::of(follow_up) {
+            Deed::Dated => own.would_date.add(),
+            Deed::Derived => own.would_derive.add(),
+            Deed::Removed => own.would_remove.add(),
+            Deed::Trimmed => own.would_trim.add(),
+        }
     }
 
     fn undo_failed(&mut self, key: &[u8], error: &[u8]) {
@@ -99,15 +115,23 @@ impl<'c> RuleHost for Served<'c, '_> {
 }
 
 /// Counts and remembers what breaks the schema.
-pub(crate) fn tell(state: &State, db: usize, refusal: &Refusal, is_refused: bool) {
+pub(crate) fn tell(state: &State, db: usize, refusal: &Refusal, told: Told) {
     let figures = &state.figures;
-    let all = if is_refused { &figures.refused } else { &figures.warned };
+    let all = match told {
+        Told::Refused => &figures.refused,
+        Told::Warned => &figures.warned,
+        Told::Observed => &figures.observed,
+    };
     all.add();
     if let Some(own) = refusal.table().and_then(|table| figures.table(db, table)) {
-        if is_refused { own.refused.add() } else { own.warned.add() }
+        match told {
+            Told::Refused => own.refused.add(),
+            Told::Warned => own.warned.add(),
+            Told::Observed => own.would_refuse.add(),
+        }
     }
     let line = refusal.text_for(|_| false).to_owned();
-    figures.remember(Remembered { at_ms: Ctx::now_ms(), db, is_refused, line });
+    figures.remember(Remembered { at_ms: Ctx::now_ms(), db, told, line });
 }
 
 /// How a command comes to be run.
@@ -274,7 +298,7 @@ impl Call<'_> {
                 if let Some(error) = own_error(ctx, self.command, self.args) {
                     return ctx.send_error(error);
                 }
-                tell(self.state, ctx.db(), &refusal, true);
+                tell(self.state, ctx.db(), &refusal, Told::Refused);
                 ctx.send_error(refusal.text_for(|key| ctx.may_read(key)));
             }
             Outcome::Failed(FollowUpFailed { error }) => {

@@ -44,6 +44,22 @@ fn a_schema_that_meets_rows_observes_until_its_plan_is_applied() {
         ("HSET user:4 status active plan gold email d", "3"),
         ("EXISTS by_email:d", "0"),
     ]);
+    // What it would have done is counted.
+    let stats = served.call("keyward.stats");
+    for (pattern, figures) in [
+        ("user:{id:uint}", "would_refuse 0 would_date 1 would_derive 0"),
+        ("by_email:{email}", "would_refuse 0 would_date 0 would_derive 1"),
+        ("token:{id}", "would_refuse 0 would_date 1"),
+    ] {
+        let (_, own) = stats.split_once(&format!("pattern {pattern} ")).expect("its figures");
+        let (_, own) = own.split_once("evicted 0 ").expect("what it would have done");
+        assert!(own.starts_with(figures), "{pattern}: {own}");
+    }
+    served.check(&[("HSET user:4 plan lead", "0"), ("HSET user:4 plan gold", "0")]);
+    let told = served.call("keyward.refusals 2");
+    assert!(told.contains("0 observed SCHEMA user:4: plan must be gold or free"), "{told}");
+    assert!(told.contains("0 observed SCHEMA stranger: matches no pattern of shop"), "{told}");
+    assert!(served.call("INFO keyward").contains("keyward_observed:2"));
     let refused = served.call("keyward.mode enforce");
     assert!(refused.contains("observes until keyward.schema APPLY"), "{refused}");
     assert!(served.call("INFO keyward").contains("keyward_db0_is_applied:0"));
