@@ -145,6 +145,10 @@ functions! {
     free_user: "FreeModuleUser", unsafe extern "C" fn(Raw);
     check_command: "ACLCheckCommandPermissions", unsafe extern "C" fn(Raw, *const Raw, c_int) -> c_int;
     check_key: "ACLCheckKeyPermissions", unsafe extern "C" fn(Raw, Raw, c_int) -> c_int;
+    avoids_traffic: "AvoidReplicaTraffic", unsafe extern "C" fn() -> c_int;
+    create_timer: "CreateTimer", unsafe extern "C" fn(Raw, c_longlong, JobFunction, *mut c_void) -> u64;
+    block_client: "BlockClient", BlockClient;
+    unblock_client: "UnblockClient", unsafe extern "C" fn(Raw, *mut c_void) -> c_int;
     send_null_array: "ReplyWithNullArray", unsafe extern "C" fn(Raw) -> c_int;
     block_on_keys: "BlockClientOnKeys", BlockOnKeys;
     send_null: "ReplyWithNull", unsafe extern "C" fn(Raw) -> c_int;
@@ -160,6 +164,13 @@ type BlockOnKeys = unsafe extern "C" fn(
     *const Raw,
     c_int,
     *mut c_void,
+) -> Raw;
+type BlockClient = unsafe extern "C" fn(
+    Raw,
+    Option<CommandFunction>,
+    Option<CommandFunction>,
+    Option<extern "C" fn(Raw, *mut c_void)>,
+    c_longlong,
 ) -> Raw;
 type ScanFunction = extern "C" fn(Raw, Raw, Raw, *mut c_void);
 
@@ -309,6 +320,22 @@ pub(crate) struct Ctx<'c> {
     life: PhantomData<&'c ()>,
 }
 
+/// A client that waits for what we are going to tell it.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// The server's handle.
+    address: usize,
+}
+
+impl Waiting {
+    /// Has [`Entries::told`] called, unless the client is gone.
+    pub(crate) fn release(self) {
+        let raw = std::ptr::with_exposed_provenance_mut(self.address);
+        // SAFETY: the server gave us the handle, which is used once; nothing is handed over.
+        unsafe { (api().unblock_client)(raw, null_mut()) };
+    }
+}
+
 /// The arguments of a command, as the server has them.
 #[derive(Clone, Copy)]
 pub(crate) struct Argv<'c> {
@@ -358,6 +385,7 @@ impl Run {
 const FLAG_REPLICA: c_int = 1 << 3;
 const FLAG_CLUSTER: c_int = 1 << 5;
 const FLAG_DENY_BLOCKING: c_int = 1 << 21;
+const FLAG_IMPORTS_SLOT: c_int = 1 << 25;
 
 impl<'c> Ctx<'c> {
     fn of(raw: Raw) -> Ctx<'c> {
@@ -382,6 +410,12 @@ impl<'c> Ctx<'c> {
     pub(crate) fn is_cluster(self) -> bool {
         // SAFETY: the context is valid.
         unsafe { (api().context_flags)(self.raw) & FLAG_CLUSTER != 0 }
+    }
+
+    /// Whether a command comes from the node that hands a slot over, by Valkey's MIGRATESLOTS.
+    pub(crate) fn imports_slot(self) -> bool {
+        // SAFETY: the context is valid.
+        unsafe { (api().context_flags)(self.raw) & FLAG_IMPORTS_SLOT != 0 }
     }
 
     /// Whether a client cannot wait here: in a transaction or a script.
@@ -409,6 +443,26 @@ impl<'c> Ctx<'c> {
                 null_mut(),
             );
         }
+    }
+
+    /// Has the client wait until it is released, for ever otherwise.
+    pub(crate) fn wait<E: Entries>(self) -> Waiting {
+        // SAFETY: the context is valid; the entry lives as long as the module.
+        let raw = unsafe { (api().block_client)(self.raw, Some(told_entry::<E>), None, None, 0) };
+        Waiting { address: raw.expose_provenance() }
+    }
+
+    /// Has [`Entries::tick`] called soon, once.
+    pub(crate) fn start_timer<E: Entries>(self) {
+        const SOON_MS: c_longlong = 1;
+        // SAFETY: the context is valid; nothing is handed over with it.
+        unsafe { (api().create_timer)(self.raw, SOON_MS, tick_entry::<E>, null_mut()) };
+    }
+
+    /// Whether the server must not write now: clients are paused, by who hands over to a replica.
+    pub(crate) fn is_paused(self) -> bool {
+        // SAFETY: it takes nothing.
+        unsafe { (api().avoids_traffic)() != 0 }
     }
 
     /// Makes a command; its keys are told by [`Entries::command`] where it has `getkeys-api`.
@@ -549,6 +603,25 @@ impl<'c> Ctx<'c> {
         let count = c_int::try_from(raw.len()).unwrap_or(0);
         // SAFETY: the user is valid, and there are that many strings.
         self.is_granted(|user| unsafe { (api().check_command)(user, raw.as_ptr(), count) == OK })
+    }
+
+    /// Whether the client may run a command without arguments.
+    pub(crate) fn may_run_plainly(self, name: &[u8]) -> bool {
+        self.may_run(name, Argv { raw: &[] })
+    }
+
+    /// The name of the client's user.
+    pub(crate) fn user(self) -> String {
+        // SAFETY: the context is valid; the name is freed after it was copied.
+        unsafe {
+            let name = (api().user_name)(self.raw);
+            if name.is_null() {
+                return String::new();
+            }
+            let text = String::from_utf8_lossy(bytes_of(name)).into_owned();
+            (api().free_string)(self.raw, name);
+            text
+        }
     }
 
     fn is_granted(self, check: impl FnOnce(Raw) -> bool) -> bool {
@@ -949,6 +1022,10 @@ pub(crate) trait Entries {
     fn gone(ctx: Ctx<'_>, key: &Key<'_>, gone: Gone);
     /// The unit in which a job was asked for has ended.
     fn job(ctx: Ctx<'_>);
+    /// Tells a client that waited what it waited for.
+    fn told(ctx: Ctx<'_>);
+    /// The timer is over.
+    fn tick(ctx: Ctx<'_>);
     /// INFO is asked for.
     fn info(info: &mut Info);
     /// A panic was caught.
@@ -1054,6 +1131,28 @@ extern "C" fn job_entry<E: Entries>(ctx: Raw, _data: *mut c_void) {
     }
 }
 
+extern "C" fn told_entry<E: Entries>(ctx: Raw, _argv: *mut Raw, _argc: c_int) -> c_int {
+    let ctx = Ctx::of(ctx);
+    let told = || {
+        E::told(ctx);
+        true
+    };
+    if !guarded(false, told) {
+        refuse_panicked::<E>(ctx);
+    }
+    OK
+}
+
+extern "C" fn tick_entry<E: Entries>(ctx: Raw, _data: *mut c_void) {
+    let done = guarded(false, || {
+        E::tick(Ctx::of(ctx));
+        true
+    });
+    if !done {
+        guarded((), E::panicked);
+    }
+}
+
 extern "C" fn info_entry<E: Entries>(raw: Raw, _for_crash: c_int) {
     guarded((), || E::info(&mut Info { raw }));
 }
@@ -1102,6 +1201,7 @@ pub(crate) extern "C" fn RedisModule_OnLoad(ctx: Raw, argv: *mut Raw, argc: c_in
         }
         (found.set_module_attribs)(ctx, NAME.as_ptr(), VERSION, API_VERSION);
         API.get_or_init(|| found);
+        take_part_in_migration(get, ctx);
         Keyward::load(Ctx::of(ctx), argv_of(argv, argc))
     };
     match guarded(false, load) {
@@ -1115,6 +1215,32 @@ pub(crate) extern "C" fn RedisModule_OnLoad(ctx: Raw, argv: *mut Raw, argc: c_in
 pub(crate) extern "C" fn RedisModule_OnUnload(_ctx: Raw) -> c_int {
     guarded((), Keyward::unload);
     OK
+}
+
+/// Tells a Valkey that knows CLUSTER MIGRATESLOTS that it need not refuse it because of us: what
+/// comes with a slot is recognised ([`Ctx::imports_slot`]).
+///
+/// # Safety
+/// `get` must be the server's GetApi, and `ctx` a context of it.
+unsafe fn take_part_in_migration(get: GetApi, ctx: Raw) {
+    type KnownOptions = unsafe extern "C" fn() -> c_int;
+    type SetOptions = unsafe extern "C" fn(Raw, c_int);
+    const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
+    let (mut known, mut set): (*mut c_void, *mut c_void) = (null_mut(), null_mut());
+    // SAFETY: the caller's promise; only Valkey has functions of these names, with these
+    // signatures. Redis may mean something else by that option.
+    unsafe {
+        get(c"ValkeyModule_GetModuleOptionsAll".as_ptr(), (&raw mut known).cast());
+        get(c"ValkeyModule_SetModuleOptions".as_ptr(), (&raw mut set).cast());
+        if known.is_null() || set.is_null() {
+            return;
+        }
+        let known = std::mem::transmute::<*mut c_void, KnownOptions>(known);
+        if known() & HANDLE_ATOMIC_SLOT_MIGRATION != 0 {
+            let set = std::mem::transmute::<*mut c_void, SetOptions>(set);
+            set(ctx, HANDLE_ATOMIC_SLOT_MIGRATION);
+        }
+    }
 }
 
 /// Says which server is needed, to the log of one that lacks a function.

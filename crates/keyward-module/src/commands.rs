@@ -3,12 +3,18 @@
 //! Owns their names, rights and replies. They say what KEYWARD … of the engine says, in the same
 //! words, as far as the module has it.
 
+mod misfits;
+mod schema;
+
+pub(crate) use schema::tell_plan;
+
 use keyward_rules::RuleBook;
 use keyward_schema::{KeyId, Mode};
 
 use crate::api::{Argv, Ctx, Entries, Info};
-use crate::figures::Remembered;
+use crate::figures::{Remembered, Told};
 use crate::filter::REFUSE;
+use crate::guard;
 use crate::judged::{self, Turn};
 use crate::state::State;
 
@@ -27,7 +33,7 @@ struct Own {
     run: Handler,
 }
 
-const OWN: [Own; 7] = [
+const OWN: [Own; 8] = [
     Own { name: REFUSE, flags: "fast", categories: ANYBODY, key: 2, run: refuse },
     Own {
         name: "keyward.match",
@@ -51,7 +57,20 @@ const OWN: [Own; 7] = [
         key: 0,
         run: mode,
     },
-    Own { name: "keyward.schema", flags: "readonly", categories: "read slow", key: 0, run: schema },
+    Own {
+        name: "keyward.schema",
+        flags: "readonly",
+        categories: "read slow",
+        key: 0,
+        run: schema::schema,
+    },
+    Own {
+        name: "keyward.misfits",
+        flags: "readonly",
+        categories: "read slow",
+        key: 0,
+        run: misfits::misfits,
+    },
     Own {
         name: "keyward.refusals",
         flags: "readonly admin",
@@ -79,6 +98,7 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>) {
         judged::run(ctx, state, argv, Turn::First);
         return;
     };
+    guard::decide(ctx, state);
     if let Err(error) = (own.run)(ctx, state, &words[1..]) {
         ctx.send_error(&error);
     }
@@ -101,8 +121,8 @@ fn refuse(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     if let Some(figures) = table.and_then(|table| state.figures.table(db, table)) {
         figures.refused.add();
     }
-    let told = Remembered { at_ms: Ctx::now_ms(), db, is_refused: true, line: line.clone() };
-    state.figures.remember(told);
+    let refused = Remembered { at_ms: Ctx::now_ms(), db, told: Told::Refused, line: line.clone() };
+    state.figures.remember(refused);
     Err(line)
 }
 
@@ -163,6 +183,11 @@ fn stats(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
             ("warned", &own.warned),
             ("expired", &own.expired),
             ("evicted", &own.evicted),
+            ("would_refuse", &own.would_refuse),
+            ("would_date", &own.would_date),
+            ("would_derive", &own.would_derive),
+            ("would_remove", &own.would_remove),
+            ("would_trim", &own.would_trim),
         ];
         ctx.send_array(2 + 2 * figures.len());
         ctx.send_bytes(b"pattern");
@@ -202,6 +227,9 @@ fn mode(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
         }
         _ => return Err(wrong_arity("keyward.mode")),
     };
+    if state.is_guarded(db) {
+        return Err(format!("ERR {}", guard::OBSERVES));
+    }
     // What observes is another book: the parts of the schema that are suspended are not in it.
     let declared = match book.observes_any() {
         true => book.declared_book().schema().clone(),
@@ -209,25 +237,16 @@ fn mode(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     };
     let modes = vec![mode; declared.keyspaces().count()];
     state.replace_book(db, RuleBook::overruled(declared, &modes));
+    if mode == Some(Mode::Observe) {
+        state.set_lapsed(db);
+        guard::mark_in_force(ctx, state);
+    }
     ctx.send_text(c"OK");
     Ok(())
 }
 
-/// `keyward.schema SHOW`: the text of the schema in force.
-fn schema(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
-    let [word] = args else { return Err(wrong_arity("keyward.schema")) };
-    if !word.eq_ignore_ascii_case(b"show") {
-        return Err("ERR keyward.schema takes SHOW".to_owned());
-    }
-    let Some(book) = state.book(ctx.db()) else {
-        return Err("ERR this database has no schema".to_owned());
-    };
-    ctx.send_bytes(book.schema().source.whole_text().as_bytes());
-    Ok(())
-}
-
-/// The last refusals and warnings, the newest first: time, database, whether it was refused, and
-/// the line without what was found in rows.
+/// The last refusals and warnings, the newest first: time, database, what became of the command,
+/// and the line without what was found in rows.
 fn refusals(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     const USUAL: usize = 10;
     let most = match args {
@@ -240,11 +259,11 @@ fn refusals(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     };
     let remembered = state.figures.remembered(most);
     ctx.send_array(remembered.len());
-    for Remembered { at_ms, db, is_refused, line } in remembered {
+    for Remembered { at_ms, db, told, line } in remembered {
         ctx.send_array(4);
         ctx.send_integer(at_ms);
         ctx.send_integer(i64::try_from(db).unwrap_or(0));
-        ctx.send_bytes(if is_refused { b"refused" } else { b"warned" });
+        ctx.send_bytes(told.name().as_bytes());
         ctx.send_bytes(line.as_bytes());
     }
     Ok(())
@@ -257,12 +276,16 @@ pub(crate) fn info(state: &State, info: &mut Info) {
         let names: Vec<&str> = book.schema().keyspaces().map(|own| &*own.name).collect();
         info.text(&format!("db{db}_keyspaces"), &names.join(","));
         info.number(&format!("db{db}_patterns"), book.schema().keys.len() as u64);
+        info.text(&format!("db{db}_schema"), &guard::digest(book.declared()));
+        let is_applied = !state.is_undecided() && !state.is_guarded(db);
+        info.number(&format!("db{db}_is_applied"), u64::from(is_applied));
     }
     let figures = &state.figures;
     for (name, counter) in [
         ("judged", &figures.judged),
         ("refused", &figures.refused),
         ("warned", &figures.warned),
+        ("observed", &figures.observed),
         ("follow_ups", &figures.follow_ups),
         ("follow_ups_failed", &figures.follow_ups_failed),
         ("undo_failed", &figures.undo_failed),

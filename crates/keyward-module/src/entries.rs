@@ -8,8 +8,8 @@ use crate::api::{Argv, Ctx, Entries, Filtered, Gone, Info, Key, Loudness, Run, l
 use crate::judged::{self, Turn};
 use crate::routes::Routes;
 use crate::schemas::{self, Arguments, OnError};
-use crate::state::{State, keep, state};
-use crate::{commands, filter};
+use crate::state::{Place, State, keep, state};
+use crate::{commands, filter, guard, plan};
 
 /// The module.
 pub(crate) struct Keyward;
@@ -66,7 +66,23 @@ impl Entries for Keyward {
 
     fn job(ctx: Ctx<'_>) {
         if let Some(state) = state() {
+            guard::decide(ctx, &state);
             judged::follow_ended(ctx, &state);
+        }
+    }
+
+    fn told(ctx: Ctx<'_>) {
+        match state() {
+            Some(state) => commands::tell_plan(ctx, &state),
+            None => ctx.send_error("ERR Keyward is not loaded"),
+        }
+    }
+
+    fn tick(ctx: Ctx<'_>) {
+        let Some(state) = state() else { return };
+        guard::decide(ctx, &state);
+        if plan::advance(ctx, &state) {
+            ctx.start_timer::<Keyward>();
         }
     }
 
@@ -108,10 +124,15 @@ fn load(ctx: Ctx<'_>, args: Argv<'_>) -> Result<State, Vec<String>> {
         return Err(could_not("the filter"));
     }
     let patterns: usize = books.values().map(|book| book.schema().keys.len()).sum();
-    let text = format!("{patterns} patterns of {} files are in force", arguments.files.len());
+    let text = format!("{patterns} patterns of {} files are loaded", arguments.files.len());
     ctx.log(Loudness::Notice, &text);
+    // What comes with a slot is told apart by `keyward.X` alone, so that on a node of a cluster
+    // the filter decides nothing by itself.
     let has_one_database = !is_cluster && database_count(ctx) == Some(1);
-    Ok(State::new(books, routes, (has_one_database, ctx.is_replica())))
+    let place = Place { has_one_database, is_cluster, is_replica: ctx.is_replica() };
+    // Which of them are in force is decided once the server has loaded its data.
+    ctx.start_timer::<Keyward>();
+    Ok(State::new(books, routes, arguments.files, place))
 }
 
 /// How many databases the server has.

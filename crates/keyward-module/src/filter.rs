@@ -18,6 +18,7 @@ use keyward_rules::{Blind, Judged, RuleBook, Verdict};
 use keyward_schema::Lifetime;
 
 use crate::api::{Ctx, Filtered};
+use crate::cluster;
 use crate::routes::{PREFIX, Route};
 use crate::state::{State, state};
 
@@ -32,6 +33,9 @@ pub(crate) fn filter(filtered: &mut Filtered<'_>) {
     }
     let Some(state) = state().filter(|state| !state.is_replica()) else { return };
     let Some(route) = state.routes.get(name) else { return };
+    if state.is_cluster && cluster::moves_keys(name) {
+        return;
+    }
     let has_one_key = route.has_first_key_alone();
     if has_one_key && !filtered.get(1).is_some_and(|key| state.concerns(key)) {
         return;
@@ -46,8 +50,11 @@ pub(crate) fn filter(filtered: &mut Filtered<'_>) {
     {
         return;
     }
-    if state.has_one_database
+    // What a plan is made of, and what is decided first, only `keyward.X` sees to.
+    let decides = state.has_one_database && !state.is_undecided() && !state.is_planning();
+    if decides
         && let (Some(book), Ok(command)) = (state.book(0), find(args))
+        && !book.observes_any()
         && let Some(decision) = decide(&book, command, args)
     {
         return carry_out(&state, &book, filtered, decision, (command, args));

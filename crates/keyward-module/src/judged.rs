@@ -10,12 +10,14 @@ use keyward_resp::Args;
 use keyward_rules::host::{
     self, Capture, FollowUpFailed, Outcome, Ran, RuleHost, Stored, Value, policy,
 };
-use keyward_rules::{Cause, Refusal, Row, RowType, RuleBook};
+use keyward_rules::{Cause, Deed, Refusal, Row, RowType, RuleBook};
 
 use crate::api::{Argv, Ctx, Gone, Key, Kind, Loudness, Reply, Run, log_anywhere};
+use crate::cluster;
 use crate::entries::Keyward;
-use crate::figures::Remembered;
-use crate::live::{Live, each_element, row_type};
+use crate::figures::{Remembered, Told};
+use crate::guard;
+use crate::live::{Live, each_element, is_over, row_type};
 use crate::routes::{Route, key_bits, original};
 use crate::state::{Ended, State};
 
@@ -65,6 +67,12 @@ impl<'c> RuleHost for Served<'c, '_> {
 
     fn follow_up(&mut self, args: Args<'_>) -> Result<(), FollowUpFailed> {
         let reply = self.ctx.call(Run::Own, args.iter());
+        if self.state.is_planning()
+            && let Ok(command) = resolve(args)
+        {
+            let keys = command.keys_in(args).map(|key| args.at(key.index));
+            keys.for_each(|key| self.state.note_changed(self.ctx.db(), key));
+        }
         self.state.figures.follow_ups.add();
         if !reply.is_error() {
             return Ok(());
@@ -79,7 +87,23 @@ impl<'c> RuleHost for Served<'c, '_> {
     }
 
     fn warn(&mut self, refusal: &Refusal) {
-        tell(self.state, self.ctx.db(), refusal, false);
+        tell(self.state, self.ctx.db(), refusal, Told::Warned);
+    }
+
+    fn would_refuse(&mut self, refusal: &Refusal) {
+        tell(self.state, self.ctx.db(), refusal, Told::Observed);
+    }
+
+    fn would_do(&mut self, follow_up: Args<'_>) {
+        let table = follow_up.get(1).and_then(|key| self.book.table_of(key));
+        let own = table.and_then(|table| self.state.figures.table(self.ctx.db(), table));
+        let Some(own) = own else { return };
+        match Deed::of(follow_up) {
+            Deed::Dated => own.would_date.add(),
+            Deed::Derived => own.would_derive.add(),
+            Deed::Removed => own.would_remove.add(),
+            Deed::Trimmed => own.would_trim.add(),
+        }
     }
 
     fn undo_failed(&mut self, key: &[u8], error: &[u8]) {
@@ -91,15 +115,23 @@ impl<'c> RuleHost for Served<'c, '_> {
 }
 
 /// Counts and remembers what breaks the schema.
-pub(crate) fn tell(state: &State, db: usize, refusal: &Refusal, is_refused: bool) {
+pub(crate) fn tell(state: &State, db: usize, refusal: &Refusal, told: Told) {
     let figures = &state.figures;
-    let all = if is_refused { &figures.refused } else { &figures.warned };
+    let all = match told {
+        Told::Refused => &figures.refused,
+        Told::Warned => &figures.warned,
+        Told::Observed => &figures.observed,
+    };
     all.add();
     if let Some(own) = refusal.table().and_then(|table| figures.table(db, table)) {
-        if is_refused { own.refused.add() } else { own.warned.add() }
+        match told {
+            Told::Refused => own.refused.add(),
+            Told::Warned => own.warned.add(),
+            Told::Observed => own.would_refuse.add(),
+        }
     }
     let line = refusal.text_for(|_| false).to_owned();
-    figures.remember(Remembered { at_ms: Ctx::now_ms(), db, is_refused, line });
+    figures.remember(Remembered { at_ms: Ctx::now_ms(), db, told, line });
 }
 
 /// How a command comes to be run.
@@ -125,6 +157,13 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
         }
         return true;
     }
+    guard::decide(ctx, state);
+    if state.is_cluster && ctx.imports_slot() {
+        // It was judged where it comes from, with all that follows.
+        ctx.send_reply(&ctx.call_named(Run::Own, args.at(0), argv.from(1)));
+        note_changed(ctx, state, route, args);
+        return true;
+    }
     let command = match route.command.map(|_| resolve(args)) {
         None => None,
         Some(Ok(command)) => Some(command),
@@ -141,10 +180,16 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
         ctx.send_error(&text);
         return true;
     }
+    let hindrance = book.as_ref().filter(|_| state.is_cluster);
+    if let Some(error) = hindrance.and_then(|book| cluster::hindrance(ctx, book, route, args)) {
+        ctx.send_error(&error);
+        return true;
+    }
     let outcome = match book {
         None => Outcome::Replied(ctx.call_named(Run::Client, args.at(0), argv.from(1))),
         Some(book) => judge(ctx, state, &book, (route, command), (args, argv)),
     };
+    note_changed(ctx, state, route, args);
     let call = Call { state, route, command, args };
     if let Outcome::Replied(reply) = &outcome
         && reply.is_null()
@@ -160,6 +205,15 @@ pub(crate) fn run(ctx: Ctx<'_>, state: &State, argv: Argv<'_>, turn: Turn) -> bo
     }
     call.conclude(ctx, outcome);
     true
+}
+
+/// Has the plan look at the keys of a call again.
+fn note_changed(ctx: Ctx<'_>, state: &State, route: &Route, args: Args<'_>) {
+    if state.is_planning() {
+        let keys = route.keys(args).unwrap_or_default();
+        let keys = keys.iter().filter_map(|(index, _)| args.get(*index));
+        keys.for_each(|key| state.note_changed(ctx.db(), key));
+    }
 }
 
 /// Takes a call through the book of its database.
@@ -244,7 +298,7 @@ impl Call<'_> {
                 if let Some(error) = own_error(ctx, self.command, self.args) {
                     return ctx.send_error(error);
                 }
-                tell(self.state, ctx.db(), &refusal, true);
+                tell(self.state, ctx.db(), &refusal, Told::Refused);
                 ctx.send_error(refusal.text_for(|key| ctx.may_read(key)));
             }
             Outcome::Failed(FollowUpFailed { error }) => {
@@ -338,7 +392,7 @@ fn finish_due(ctx: Ctx<'_>, state: &State, book: &RuleBook, route: &Route, args:
         let Some(key) = args.get(index) else { continue };
         let leads = book.table_of(key).is_some_and(|table| book.traits(table).leads());
         let deadline = if leads { ctx.look(key).and_then(|key| key.deadline()) } else { None };
-        if deadline.is_some_and(|deadline| deadline <= now_ms) {
+        if is_over(deadline, now_ms) {
             ctx.end_if_due(key);
         }
     }

@@ -11,12 +11,15 @@
 //! Not here: the rules (`keyward-rules`), what a host can promise (`keyward_rules::host`).
 
 mod api;
+mod cluster;
 mod commands;
 mod entries;
 mod figures;
 mod filter;
+mod guard;
 mod judged;
 mod live;
+mod plan;
 mod routes;
 mod schemas;
 mod state;

@@ -2,7 +2,8 @@
 //!
 //! Owns the view of one database for one question to the book: keys are opened as they are asked
 //! for, without a trace, and closed with the view.
-//! Invariants: a row whose time is over is not shown; no view lives while a command runs.
+//! Invariants: a row whose time is over is not shown, and that is so when the server says it: in the
+//! millisecond of its deadline a row is still there; no view lives while a command runs.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -45,8 +46,11 @@ impl<'c> Live<'c> {
 
     fn open(&self, name: &[u8]) -> Option<LiveRow<'c>> {
         let key = self.ctx.look(name)?;
-        let is_over = key.deadline().is_some_and(|deadline| deadline <= self.now_ms);
-        (!is_over).then(|| LiveRow { ctx: self.ctx, key, name: name.into() })
+        (!is_over(key.deadline(), self.now_ms)).then(|| LiveRow {
+            ctx: self.ctx,
+            key,
+            name: name.into(),
+        })
     }
 
     /// The row of a key, opened once.
@@ -93,9 +97,13 @@ impl View for Live<'_> {
     }
 
     fn is_due(&self, key: &[u8]) -> bool {
-        let deadline = self.ctx.look(key).and_then(|key| key.deadline());
-        deadline.is_some_and(|deadline| deadline <= self.now_ms)
+        is_over(self.ctx.look(key).and_then(|key| key.deadline()), self.now_ms)
     }
+}
+
+/// Whether the server takes a row with this deadline for one that is gone.
+pub(crate) fn is_over(deadline: Option<i64>, now_ms: i64) -> bool {
+    deadline.is_some_and(|deadline| deadline < now_ms)
 }
 
 impl LiveRow<'_> {

@@ -16,6 +16,7 @@ mod needs;
 pub mod policy;
 mod rewrite;
 mod run;
+mod slots;
 mod stored;
 
 pub use capture::{Capture, Changed, Difference};

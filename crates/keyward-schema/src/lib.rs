@@ -55,8 +55,8 @@ pub use meaning::{meaning_of, means_the_same};
 pub use near_miss::{MissReason, NearMiss, near_miss};
 pub use pattern::{
     Element, Kind, MAX_PAIR_STEPS, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, Pattern,
-    PatternError, PatternProblem, Placeholder, Relation, STEPS_PER_PATTERN, Steps, TextKind,
-    Values, relate, relation_within,
+    PatternError, PatternProblem, Placeholder, Relation, STEPS_PER_PATTERN, Steps, TagPart,
+    TextKind, Values, hash_tag_of, relate, relation_within,
 };
 pub use read::{
     Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check, check_file,

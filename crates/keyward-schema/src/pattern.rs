@@ -22,6 +22,7 @@ mod reading;
 mod relation;
 mod segments;
 mod steps;
+mod tag;
 mod text_kind;
 mod values;
 
@@ -35,6 +36,7 @@ pub use relation::{Relation, relate, relation_within};
 pub(crate) use relation::{is_covered, relation};
 pub(crate) use segments::{Segment, Segments};
 pub use steps::{MAX_PAIR_STEPS, STEPS_PER_PATTERN, Steps};
+pub use tag::{TagPart, hash_tag_of};
 pub use text_kind::TextKind;
 pub use values::Values;
 pub(crate) use values::{first, last};

@@ -42,11 +42,13 @@ fn what_the_module_cannot_keep_fails_the_load() {
 }
 
 #[test]
-fn a_cluster_takes_no_ties() {
+fn a_cluster_takes_no_ties_across_slots() {
     let log = log_of(Served::with(crate::SCHEMA, &["--cluster-enabled", "yes"]));
     for tie in ["by_email:{email}: lookup", "seen: rank", "user:{id:uint}:note: lives with"] {
         assert!(log.contains(&format!("impossible: {tie}")), "{tie} in {log}");
     }
+    // What to do about it is said with it.
+    assert!(log.contains("\"user:{{{id:uint}}}:note\" and \"user:{{{id:uint}}}\""), "{log}");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The module in a real Valkey.
 
+mod clustered;
 mod copies;
+mod existing;
 mod loading;
+mod nodes;
 mod random;
 mod rights;
 mod rules;

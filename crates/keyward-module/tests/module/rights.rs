@@ -52,3 +52,23 @@ fn rights_to_a_single_command_name_ours_too() {
     let mut other = as_user(&mut served, "other", "+setex +keyward.setex ~*");
     assert_eq!(told(&mut other, "SETEX token:2 60 a"), "OK");
 }
+
+#[test]
+fn who_reads_is_shown_the_schema_and_misfits_of_its_keys_and_plans_nothing() {
+    let mut served = Served::start(&[]);
+    served.check(&[
+        ("keyward.mode observe", "OK"),
+        ("HSET user:1 status lost plan gold", "2"),
+        ("RPUSH code:1 a", "1"),
+        ("keyward.mode schema", "OK"),
+    ]);
+    let mut reader = as_user(&mut served, "reader", "+@read ~user:*");
+    assert!(told(&mut reader, "keyward.schema SHOW").contains("[keyspace]"));
+    let refused = "-NOPERM User reader has no permissions to run the 'keyward.mode' command";
+    for command in ["keyward.schema PLAN", "keyward.schema APPLY x"] {
+        assert_eq!(told(&mut reader, command), refused, "{command}");
+    }
+    let misfits = told(&mut reader, "keyward.misfits COUNT 100");
+    assert!(misfits.contains("key user:1 ") && !misfits.contains("code:1"), "{misfits}");
+    assert!(served.call("keyward.misfits COUNT 100").contains("key code:1 "));
+}

@@ -189,6 +189,21 @@ fn what_expires_takes_along_what_follows_from_it() {
 }
 
 #[test]
+fn what_is_written_in_the_last_millisecond_of_a_row_is_followed() {
+    let mut served = Served::start(&[]);
+    for id in 0..200 {
+        served.call(&format!("HSET user:{id} status active plan gold email m{id} seen {id}"));
+        served.call(&format!("PEXPIRE user:{id} 2"));
+        // Some of these meet the row in the millisecond of its deadline.
+        let begin = std::time::Instant::now();
+        while begin.elapsed() < std::time::Duration::from_millis(4) {
+            served.call(&format!("HDEL user:{id} email seen"));
+        }
+    }
+    keyward_testkit::wait_until(|| served.call("DBSIZE") == "0");
+}
+
+#[test]
 fn what_is_evicted_takes_along_what_follows_from_it() {
     let mut served = Served::start(&["--maxmemory-policy", "volatile-ttl"]);
     served.check(&[("HSET user:1 status active plan gold email a seen 5", "4")]);

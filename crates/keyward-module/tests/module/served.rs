@@ -9,7 +9,7 @@ use keyward_testkit::{Client, Server, StartError, installed_valkey};
 pub(crate) struct Served {
     pub(crate) server: Server,
     pub(crate) client: Client,
-    _schema: tempfile::TempDir,
+    pub(crate) schema: tempfile::TempDir,
 }
 
 /// The module, which stands beside the tests.
@@ -54,7 +54,7 @@ impl Served {
         arguments.extend(module_arguments);
         let server = Server::start(program, &arguments)?;
         let client = server.client();
-        Ok(Served { server, client, _schema: directory })
+        Ok(Served { server, client, schema: directory })
     }
 
     pub(crate) fn start(options: &[&str]) -> Served {

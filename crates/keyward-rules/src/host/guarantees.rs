@@ -6,8 +6,11 @@
 //! `keyward check --host` shows all.
 //! Not here: what the engine does, which keeps all of them.
 
-use keyward_schema::{Derived, Key, KeyId, Lifetime, Renew, Schema, Span};
+use std::borrow::Cow;
 
+use keyward_schema::{Derived, Key, KeyId, Lifetime, Reference, Renew, Schema, Span};
+
+use super::slots::{colocated, shares_slot};
 use crate::book::RuleBook;
 
 /// Where a schema is to be in force.
@@ -56,7 +59,7 @@ pub struct Promise {
     /// Why it is not atomic.
     pub why: Option<&'static str>,
     /// What to do about it.
-    pub help: Option<&'static str>,
+    pub help: Option<Cow<'static, str>>,
     /// Where the rule stands.
     pub at: Span,
 }
@@ -70,7 +73,7 @@ impl Promise {
             None => self.rule.to_owned(),
         };
         let mut line = format!("{place}: {}: {about}", self.guarantee.name());
-        for (before, text) in [(": ", self.why), (" (help: ", self.help)] {
+        for (before, text) in [(": ", self.why), (" (help: ", self.help.as_deref())] {
             if let Some(text) = text {
                 line.push_str(before);
                 line.push_str(text);
@@ -84,10 +87,10 @@ impl Promise {
 }
 
 const OWN_ENGINE: &str = "leave this rule to the engine: keyward serve";
-const ACROSS_SLOTS: &str =
-    "the two keys may lie in different slots, and the module ties none in a cluster yet";
-const LEAVE_TIE: &str =
-    "have the application write both keys, or serve this schema without a cluster";
+const ACROSS_SLOTS: &str = "the two keys may lie in different slots";
+const LEAVE_TIE: &str = "no value is part of both keys: put both patterns into one slot by the same \
+                         words, {{shop}}:…, have the application write both keys, or serve this \
+                         schema without a cluster";
 
 /// What a host promises of every rule of a schema, in the order of its keys.
 pub fn guarantees(schema: &Schema, host: HostKind) -> Vec<Promise> {
@@ -101,7 +104,7 @@ pub fn guarantees(schema: &Schema, host: HostKind) -> Vec<Promise> {
         }
         let mut of = OfKey { id, key, all: &mut all };
         of.atomic("type, shape and bounds", key.at);
-        of.lifetime(&book, is_cluster);
+        of.lifetime(&book, schema, is_cluster);
         of.derived(schema, is_cluster);
         of.settings();
     }
@@ -142,8 +145,27 @@ impl OfKey<'_, '_> {
         self.push(rule, at, Guarantee::Atomic, false, (None, None));
     }
 
-    fn error(&mut self, rule: &'static str, at: Span, why: &'static str, help: &'static str) {
-        self.push(rule, at, Guarantee::Impossible, true, (Some(why), Some(help)));
+    fn error(
+        &mut self,
+        rule: &'static str,
+        at: Span,
+        why: &'static str,
+        help: impl Into<Cow<'static, str>>,
+    ) {
+        self.push(rule, at, Guarantee::Impossible, true, (Some(why), Some(help.into())));
+    }
+
+    /// A tie to a key that may lie in another slot.
+    fn across_slots(&mut self, rule: &'static str, at: Span, schema: &Schema, to: &Reference) {
+        let help = match colocated(schema, self.id, to) {
+            Some((own, other)) => format!(
+                "one hash tag keeps both keys in one slot: \"{own}\" and \"{other}\", in all that \
+                 names them"
+            )
+            .into(),
+            None => Cow::Borrowed(LEAVE_TIE),
+        };
+        self.error(rule, at, ACROSS_SLOTS, help);
     }
 
     fn push(
@@ -152,18 +174,18 @@ impl OfKey<'_, '_> {
         at: Span,
         guarantee: Guarantee,
         is_error: bool,
-        (why, help): (Option<&'static str>, Option<&'static str>),
+        (why, help): (Option<&'static str>, Option<Cow<'static, str>>),
     ) {
         let key = Some(self.id);
         self.all.push(Promise { key, rule, guarantee, is_error, why, help, at });
     }
 
-    fn lifetime(&mut self, book: &RuleBook, is_cluster: bool) {
+    fn lifetime(&mut self, book: &RuleBook, schema: &Schema, is_cluster: bool) {
         let at = self.key.lifetime_at;
         match &self.key.lifetime {
             Lifetime::Free => {}
-            Lifetime::With { .. } if is_cluster => {
-                self.error("lives with another key", at, ACROSS_SLOTS, LEAVE_TIE);
+            Lifetime::With { key } if is_cluster && !shares_slot(schema, self.id, key) => {
+                self.across_slots("lives with another key", at, schema, key);
             }
             Lifetime::With { .. } if !book.is_named_by_leader(self.id) => {
                 let why = "several of them live with one key, and the module has no index of them";
@@ -197,8 +219,8 @@ impl OfKey<'_, '_> {
         };
         let source = schema.key(derived.source().key);
         let at = self.key.at;
-        if is_cluster {
-            self.error(rule, at, ACROSS_SLOTS, LEAVE_TIE);
+        if is_cluster && !shares_slot(schema, self.id, derived.source()) {
+            self.across_slots(rule, at, schema, derived.source());
         } else if source.lifetime == Lifetime::Forever {
             self.atomic(rule, at);
         } else {
@@ -249,7 +271,12 @@ ttl = { with = "session:{id}" }
 
     #[track_caller]
     fn check(host: HostKind, expected: &[&str]) {
-        let checked = keyward_schema::check("x.toml", SCHEMA.as_bytes());
+        check_text(SCHEMA, host, expected);
+    }
+
+    #[track_caller]
+    fn check_text(text: &str, host: HostKind, expected: &[&str]) {
+        let checked = keyward_schema::check("x.toml", text.as_bytes());
         let schema = checked.schema.unwrap_or_else(|| panic!("{:#?}", checked.diagnostics));
         let short = |promise: &Promise| {
             let (line, guarantee) = (promise.line(&schema), promise.guarantee.name());
@@ -283,7 +310,7 @@ ttl = { with = "session:{id}" }
     }
 
     #[test]
-    fn a_cluster_ties_nothing() {
+    fn a_cluster_ties_nothing_without_a_hash_tag() {
         check(
             HostKind::Module { is_cluster: true },
             &[
@@ -296,5 +323,46 @@ ttl = { with = "session:{id}" }
                 "x.toml:2 max_memory and evict impossible",
             ],
         );
+    }
+
+    #[test]
+    fn a_cluster_keeps_ties_whose_keys_share_a_hash_tag() {
+        let tagged = SCHEMA
+            .replace("user:{id:uint}", "shop:{{{shop}}}:user:{id:uint}")
+            .replace("user:{id}", "shop:{{{shop}}}:user:{id}")
+            .replace("by_email:{email}", "shop:{{{shop}}}:by_email:{email}")
+            .replace("session:{id:uint}", "session:{{{id:uint}}}")
+            .replace("session:{id}", "session:{{{id}}}")
+            .replace(", renew = \"access\"", "");
+        check_text(
+            &tagged,
+            HostKind::Module { is_cluster: true },
+            &[
+                "x.toml:6 lifetime atomic",
+                "x.toml:8 lookup atomic",
+                "x.toml:13 lifetime atomic",
+                "x.toml:15 members impossible!",
+                "x.toml:20 lives with another key eventual",
+                "x.toml:23 lives with another key impossible!",
+                "x.toml:2 max_memory and evict impossible",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_tie_across_slots_is_told_with_the_patterns_that_would_keep_it() {
+        let checked = keyward_schema::check("x.toml", SCHEMA.as_bytes());
+        let schema = checked.schema.expect("a sound schema");
+        let all = guarantees(&schema, HostKind::Module { is_cluster: true });
+        let help = |rule: &str| {
+            let of = |promise: &&Promise| promise.rule == rule && promise.is_error;
+            all.iter().find(of).and_then(|promise| promise.help.as_deref()).unwrap_or_default()
+        };
+        assert_eq!(
+            help("lives with another key"),
+            "one hash tag keeps both keys in one slot: \"session:{{{id:uint}}}:log\" and \
+             \"session:{{{id:uint}}}\", in all that names them"
+        );
+        assert!(help("lookup").starts_with("no value is part of both keys"));
     }
 }

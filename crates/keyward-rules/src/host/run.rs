@@ -13,7 +13,7 @@ use keyward_resp::{ArgBuf, Args};
 use super::capture::{Capture, Difference};
 use super::needs::{Need, needs};
 use super::rewrite::{Deadline, rewrite};
-use crate::after::{Cause, Objection};
+use crate::after::{Cause, Consequences, Objection};
 use crate::book::RuleBook;
 use crate::change::{Change, Part};
 use crate::refusal::Refusal;
@@ -49,6 +49,12 @@ pub trait RuleHost {
 
     /// Something that breaks the schema was let pass.
     fn warn(&mut self, refusal: &Refusal);
+
+    /// A command that ran would have been refused if nothing observed. Told once of a command.
+    fn would_refuse(&mut self, refusal: &Refusal);
+
+    /// A command that ran would have had this follow-up if nothing observed.
+    fn would_do(&mut self, follow_up: Args<'_>);
 
     /// A row could not be brought back to what it was: the host says so to who runs it.
     fn undo_failed(&mut self, key: &[u8], error: &[u8]);
@@ -103,11 +109,17 @@ pub fn run<H: RuleHost>(
     let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));
     let verdict = book.before(&host.sight(), command, args, &table_of);
     let Ok(verdict) = verdict else { unreachable!("the host shows all it has at once") };
+    let observed = match book.observes_any() {
+        true => book.observed_before(&host.sight(), (command, args), &table_of, false),
+        false => Ok(None),
+    };
+    let observed = observed.ok().flatten();
+    let call = JudgedCall { command, args, observed };
     match verdict {
-        Verdict::Run(Judged::All) => Outcome::Replied(host.run(args).0),
-        Verdict::Run(judged) => judged_run(host, book, (command, args), None, judged),
+        Verdict::Run(Judged::All) if call.observed.is_none() => Outcome::Replied(host.run(args).0),
+        Verdict::Run(judged) => judged_run(host, book, call, None, judged),
         Verdict::RunUntil(at, judged) => {
-            judged_run(host, book, (command, args), Some(Deadline::At(at)), judged)
+            judged_run(host, book, call, Some(Deadline::At(at)), judged)
         }
         Verdict::Answer(number) => Outcome::Integer(number),
         Verdict::Refuse(refusal) => Outcome::Refused(refusal),
@@ -116,7 +128,8 @@ pub fn run<H: RuleHost>(
             let Ok(command) = resolve(substitute) else {
                 unreachable!("the book names commands of Redis")
             };
-            match judged_run(host, book, (command, substitute), None, Judged::Nothing) {
+            let call = JudgedCall { command, args: substitute, ..call };
+            match judged_run(host, book, call, None, Judged::Nothing) {
                 Outcome::Replied(_) => Outcome::Bulk(other.reply),
                 refused => refused,
             }
@@ -140,13 +153,21 @@ pub fn run_unknown<H: RuleHost>(
     if ran == Ran::Failed {
         return Outcome::Replied(reply);
     }
-    settle(host, book, saved, Judged::Nothing, reply)
+    settle(host, book, saved, (Judged::Nothing, None), reply)
+}
+
+/// A call that the book has judged before it runs.
+struct JudgedCall<'a> {
+    command: &'static Command,
+    args: Args<'a>,
+    /// Why it would have been refused if nothing observed.
+    observed: Option<Box<Refusal>>,
 }
 
 fn judged_run<H: RuleHost>(
     host: &mut H,
     book: &RuleBook,
-    (command, args): (&'static Command, Args<'_>),
+    JudgedCall { command, args, observed }: JudgedCall<'_>,
     deadline: Option<Deadline>,
     judged: Judged,
 ) -> Outcome<H::Reply> {
@@ -172,8 +193,11 @@ fn judged_run<H: RuleHost>(
         return Outcome::Failed(failed);
     }
     match is_told {
-        true => settle(host, book, saved, judged, reply),
-        false => Outcome::Replied(reply),
+        true => settle(host, book, saved, (judged, observed), reply),
+        false => {
+            observed.iter().for_each(|refusal| host.would_refuse(refusal));
+            Outcome::Replied(reply)
+        }
     }
 }
 
@@ -217,13 +241,13 @@ fn settle<H: RuleHost>(
     host: &mut H,
     book: &RuleBook,
     saved: Vec<Saved>,
-    judged: Judged,
+    (judged, observed): (Judged, Option<Box<Refusal>>),
     reply: H::Reply,
 ) -> Outcome<H::Reply> {
     let captures: Vec<&Capture> = saved.iter().map(|saved| &saved.capture).collect();
     let answer = ask(host, book, &captures, judged, Cause::Command);
-    let consequences = match answer {
-        Ok(consequences) => consequences,
+    let (consequences, would) = match answer {
+        Ok(answer) => answer,
         Err(Objection::Refused(refusal)) => {
             undo(host, &saved);
             return Outcome::Refused(refusal);
@@ -231,6 +255,13 @@ fn settle<H: RuleHost>(
         Err(Objection::NotYet) => unreachable!("the host shows all it has at once"),
     };
     consequences.warnings.iter().for_each(|warning| host.warn(warning));
+    // It would have been refused by the first.
+    let warnings = would.iter().flat_map(|would| &would.warnings);
+    if let Some(first) = observed.as_deref().into_iter().chain(warnings).next() {
+        host.would_refuse(first);
+    }
+    let follow_ups = would.iter().flat_map(|would| &would.follow_ups);
+    follow_ups.for_each(|command| host.would_do(command.args()));
     let mut followed: Vec<Saved> = Vec::new();
     for (place, command) in consequences.follow_ups.iter().enumerate() {
         // What fails has done nothing: of the last one nothing has to be undone.
@@ -257,14 +288,15 @@ fn save_followed<H: RuleHost>(host: &mut H, args: Args<'_>, followed: &mut Vec<S
     followed.append(&mut saved);
 }
 
-/// What follows from what became of rows since they were captured.
+/// What follows from what became of rows since they were captured, and what would if nothing
+/// observed.
 fn ask<H: RuleHost>(
     host: &H,
     book: &RuleBook,
     captures: &[&Capture],
     judged: Judged,
     cause: Cause,
-) -> Result<crate::after::Consequences, Objection> {
+) -> Result<(Consequences, Option<Consequences>), Objection> {
     let sight = host.sight();
     let mut rows: Vec<(&Capture, Difference, Option<&dyn Row>)> = Vec::new();
     for capture in captures {
@@ -279,7 +311,12 @@ fn ask<H: RuleHost>(
             capture.change(book.table_of(capture.key()), difference, parts, *after)
         })
         .collect();
-    book.after(&sight, &changes, judged, cause)
+    let consequences = book.after(&sight, &changes, judged, cause)?;
+    let would = match cause {
+        Cause::Command => book.observed(&sight, &changes, None)?,
+        _ => None,
+    };
+    Ok((consequences, would))
 }
 
 /// Carries out what follows from rows that ended by themselves, in the order in which they did.
@@ -295,7 +332,7 @@ pub fn follow_ended<H: RuleHost>(
     let mut outcome = Ok(());
     for capture in ended {
         let consequences = match ask(host, book, &[capture], Judged::Rows, cause) {
-            Ok(consequences) => consequences,
+            Ok((consequences, _)) => consequences,
             // The book refuses nothing that happened by itself.
             Err(objection) => {
                 let error = objection.discreet().in_words().into_bytes();

@@ -322,6 +322,12 @@ impl RuleHost for Host {
         self.warnings.push(refusal.to_string());
     }
 
+    fn would_refuse(&mut self, refusal: &Refusal) {
+        self.warnings.push(format!("would be {refusal}"));
+    }
+
+    fn would_do(&mut self, _follow_up: Args<'_>) {}
+
     fn undo_failed(&mut self, key: &[u8], error: &[u8]) {
         panic!("{} is not brought back: {}", key.escape_ascii(), error.escape_ascii());
     }
