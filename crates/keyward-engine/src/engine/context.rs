@@ -227,6 +227,11 @@ impl<'a> Ctx<'a> {
         keys.filter(move |key| woken_by.is_none_or(|woken| *key == woken))
     }
 
+    /// Whether the command cannot wait: it is part of a larger unit, or nobody is there who could.
+    pub(crate) fn must_not_wait(&self) -> bool {
+        self.mode.is_atomic() || !self.session.can_wait()
+    }
+
     /// Makes the client wait until one of `keys` holds a `wants`, or answers
     /// `no_wait` at once where waiting is not possible. `timeout_ms` of zero waits
     /// for ever.
@@ -255,7 +260,7 @@ impl<'a> Ctx<'a> {
         timeout_ms: u64,
         no_wait: NoWaitReply,
     ) {
-        if self.mode.is_atomic() {
+        if self.must_not_wait() {
             return match no_wait {
                 NoWaitReply::NullArray => self.reply.null_array(),
                 NoWaitReply::Null => self.reply.null(),

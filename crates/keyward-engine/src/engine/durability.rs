@@ -51,9 +51,11 @@ impl Default for Replay {
     }
 }
 
-/// Whether no server logs a command: it is about files, settings or the process.
+/// Whether no server logs a command: it is about files, settings or the process, or sends keys
+/// elsewhere, of which the log has the end.
 fn is_never_logged(command: &Command) -> bool {
-    command.flags.has(Flag::Admin) && !command.flags.has(Flag::Write)
+    let is_about_server = command.flags.has(Flag::Admin) && !command.flags.has(Flag::Write);
+    is_about_server || command.id == CommandId::Migrate
 }
 
 /// How far the rows that were loaded are what their schemas say.

@@ -83,10 +83,11 @@ pub struct Resumption {
 }
 
 /// Whether a primary sends such a command: what is about rows or scripts, and what holds a
-/// stream together. Others, which would change this server, are left out as unknown ones are.
+/// stream together. Others, which would change this server, are left out as unknown ones are;
+/// so is MIGRATE, which a primary tells of as DEL.
 fn is_of_a_stream(command: &Command) -> bool {
     let flags = command.flags;
-    flags.has(Flag::Write)
+    flags.has(Flag::Write) && command.id != CommandId::Migrate
         || flags.has(Flag::MayReplicate)
         || flags.has(Flag::ReadOnly) && !flags.has(Flag::Blocking)
         || matches!(

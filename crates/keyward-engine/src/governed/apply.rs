@@ -84,7 +84,7 @@ fn begin(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.shared.pause.is_some() {
         return Err(WireError::Err("a schema cannot be applied while clients are paused"));
     }
-    if ctx.mode.is_atomic() {
+    if ctx.must_not_wait() {
         let text = "a schema cannot be applied inside a transaction or a script";
         return Err(WireError::Err(text));
     }

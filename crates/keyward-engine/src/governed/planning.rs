@@ -199,7 +199,7 @@ fn plan(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Refuses what may not be planned now, or not here.
 pub(crate) fn check_may_propose(ctx: &Ctx<'_>) -> Outcome {
-    if ctx.mode.is_atomic() {
+    if ctx.must_not_wait() {
         let text = "a schema cannot be planned inside a transaction or a script";
         return Err(WireError::Err(text));
     }

@@ -28,7 +28,7 @@ pub(crate) fn unknown(ctx: &mut Ctx<'_>) -> Outcome {
     let asker = ctx.session.id;
     let mut strangers = match ctx.mode {
         Mode::Woken(_) => ctx.shared.strangers.take_if(|own| own.asker == asker),
-        _ if ctx.mode.is_atomic() => {
+        _ if ctx.must_not_wait() => {
             let text = "keys without a pattern cannot be looked through inside a transaction";
             return Err(WireError::Err(text));
         }

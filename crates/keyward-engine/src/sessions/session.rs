@@ -142,6 +142,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// Whether somebody is there who can wait: none is while a file is loaded, and the stream of
+    /// a primary does not stop for a command.
+    pub(crate) fn can_wait(&self) -> bool {
+        self.id != ClientId(0) && !self.is_primary
+    }
+
     pub(crate) fn new(id: ClientId, now_ms: i64, is_authenticated: bool) -> Session {
         Session {
             id,

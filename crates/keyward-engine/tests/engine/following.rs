@@ -2,7 +2,8 @@
 //! nothing is carried out twice.
 
 use keyward_engine::{
-    ClientId, Coverage, Delivery, DueRows, Loaded, Progress, Replicating, SnapshotOptions, Tunables,
+    ClientId, Coverage, Delivery, DueRows, Loaded, Progress, Replay, Replicating, SnapshotOptions,
+    Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser};
 use keyward_testkit::Random;
@@ -127,6 +128,7 @@ fn what_would_change_the_server_itself_is_not_carried_out_for_a_primary() {
         "DEBUG SLEEP 0",
         "MONITOR",
         "SUBSCRIBE news",
+        "MIGRATE other 6379 a 0 100",
         "RESET",
         "QUIT",
     ] {
@@ -356,4 +358,54 @@ fn waiting_amid_a_unit_leaves_it_whole_in_the_log() {
         return told",
     );
     assert_eq!((reply.as_str(), log), ("*2\\r\\n:0\\r\\n:0\\r\\n", plain));
+}
+
+/// Commands that clients wait in, and what comes when none of the keys is there.
+const WAITED_IN: [&str; 7] = [
+    "BLPOP none 0.01",
+    "BLMPOP 0 1 none LEFT",
+    "BLMOVE none other LEFT RIGHT 0.01",
+    "BZPOPMIN none 0",
+    "BZMPOP 0.01 1 none MIN",
+    "XREADGROUP GROUP g c BLOCK 5 STREAMS events >",
+    "BRPOPLPUSH none other 0",
+];
+
+#[test]
+fn no_command_of_a_stream_waits() {
+    let mut test = replica();
+    let (primary, reader) = (test.engine.connect_primary(), test.engine.connect());
+    feed(&mut test, primary, &request("XGROUP CREATE events g $ MKSTREAM"), 100);
+    for command in WAITED_IN.into_iter().chain(WAITED_IN) {
+        assert_eq!(follow(&mut test, primary, command), Progress::Done, "{command}");
+    }
+    feed(&mut test, primary, &request("RPUSH none a b"), 100);
+    assert_eq!(follow(&mut test, primary, "BLPOP none 0"), Progress::Done);
+    assert_eq!(test.call(reader, "LRANGE none 0 -1"), "*1\r\n$1\r\nb\r\n");
+    test.engine.disconnect(primary);
+    test.pass(1000);
+    test.tick();
+    assert_eq!(test.engine.next_deadline(), None);
+}
+
+#[test]
+fn no_command_of_an_append_only_file_waits() {
+    let mut test = TestEngine::new(7);
+    let mut buffer = request("XGROUP CREATE events g $ MKSTREAM");
+    let others = ["WAIT 1 10", "WAITAOF 0 1 10", "MIGRATE other 6379 events 0 100"];
+    for command in WAITED_IN.into_iter().chain(others) {
+        buffer.extend(request(command));
+    }
+    let (mut parser, mut batch, mut replay) = (RequestParser::new(), Batch::new(), Replay::new());
+    parser.parse(&mut buffer, &RequestLimits::default(), &mut batch).expect("requests");
+    test.engine.begin_loading();
+    let loaded = test.engine.load_commands(&mut test.host, &mut replay, &buffer, &batch);
+    loaded.expect("it is carried out");
+    let mut settling = test.engine.begin_settling(false);
+    while test.engine.settle_rows(&mut test.host, &mut settling, 100).expect("nothing is asked") {}
+    test.engine.end_loading(&mut test.host, Loaded::default());
+    let client = test.engine.connect();
+    test.pass(1000);
+    test.tick();
+    assert_eq!(test.call(client, "EXISTS events"), ":1\r\n");
 }

@@ -43,7 +43,7 @@ pub(crate) fn migrate(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let remote = Remote { host: call.host, port: call.port, timeout_ms: call.timeout_ms };
     let reply_count = preliminaries + positions.len();
-    let requests = match ctx.mode.is_atomic() {
+    let requests = match ctx.must_not_wait() {
         true => Some(requests),
         false => ctx.host.exchange_elsewhere(ctx.session.id, remote, requests, reply_count),
     };

@@ -20,7 +20,7 @@ pub(crate) fn wait(ctx: &mut Ctx<'_>) -> Outcome {
     let offset = place(ctx);
     let acknowledged = ctx.shared.replicas.acknowledged(offset);
     // Redis 7.0 waits for as many as the low 32 bits say.
-    if acknowledged >= count || acknowledged >= i64::from(count as i32) || ctx.mode.is_atomic() {
+    if acknowledged >= count || acknowledged >= i64::from(count as i32) || ctx.must_not_wait() {
         ctx.reply.integer(acknowledged);
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub(crate) fn waitaof(ctx: &mut Ctx<'_>) -> Outcome {
     let offset = place(ctx);
     let is_safe = is_whole && logged.is_some_and(|(logged, synced)| synced >= logged);
     let synced = ctx.shared.replicas.synced(offset);
-    if (synced >= count && (is_safe || !is_local)) || ctx.mode.is_atomic() {
+    if (synced >= count && (is_safe || !is_local)) || ctx.must_not_wait() {
         ctx.reply.array(2);
         ctx.reply.integer(i64::from(is_safe));
         ctx.reply.integer(synced);
@@ -65,7 +65,7 @@ fn timeout(argument: &[u8]) -> Result<u64, WireError> {
 fn place(ctx: &mut Ctx<'_>) -> u64 {
     // What is not in the stream yet was written by this client just now; amid a unit it stays
     // with the rest of that.
-    if !ctx.keys.effects.is_empty() && !ctx.mode.is_atomic() {
+    if !ctx.keys.effects.is_empty() && !ctx.must_not_wait() {
         ctx.shared.feed_effects(ctx.keys);
         ctx.session.offset = ctx.shared.replication.offset();
     }
