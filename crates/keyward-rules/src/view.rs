@@ -124,6 +124,11 @@ pub trait Row {
         self.len() == 0
     }
 
+    /// How much memory a collection takes; zero where the host does not know.
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+
     /// The bytes of a string; `None` if it is something else.
     fn text(&self) -> Option<Cow<'_, [u8]>>;
 

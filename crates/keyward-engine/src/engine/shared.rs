@@ -85,6 +85,8 @@ pub(crate) struct Shared {
     pub(crate) is_loading: bool,
     /// The histories that changefeeds are in.
     pub(crate) histories: Vec<History>,
+    /// The unit that added to a changefeed last.
+    pub(crate) told_unit: u64,
     /// Whether changefeeds are to begin histories at the next tick.
     pub(crate) begins_histories: bool,
     /// What DEBUG has switched.
@@ -194,6 +196,7 @@ impl Shared {
             write_refusal: None,
             is_loading: false,
             histories: Vec::new(),
+            told_unit: 0,
             begins_histories: false,
             log: AppendLog::default(),
             log_cover: LogCover::default(),

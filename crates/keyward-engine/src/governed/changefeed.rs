@@ -126,9 +126,34 @@ pub(crate) fn check_unit(
     Ok(())
 }
 
-/// The most histories that a changefeed remembers: who has stored nothing for so many starts
-/// finds none that it knows.
-const HISTORIES_MAX: usize = 64;
+/// From so many entries of one time on the next unit has another.
+const TIME_ENTRIES_MAX: u64 = 1_000;
+
+/// The time of an entry that a unit adds: the clock's. Where the clock was set back a changefeed
+/// stays at its last time; whoever stores entries takes those of one time together, so that units
+/// go on to the next time when it has many.
+pub(crate) fn time_of_entry(shared: &mut Shared, unit: u64, last: StreamId, now_ms: u64) -> u64 {
+    let is_first = std::mem::replace(&mut shared.told_unit, unit) != unit;
+    match is_first && last.ms >= now_ms && last.seq >= TIME_ENTRIES_MAX - 1 {
+        true => last.ms.saturating_add(1),
+        false => now_ms,
+    }
+}
+
+/// How many histories a changefeed remembers at least.
+const HISTORIES_KEPT: usize = 64;
+/// The most histories that it remembers, as long as entries of them are there: who has stored
+/// nothing for so many starts finds none that it knows.
+const HISTORIES_MAX: usize = 1_000;
+
+/// How many of the oldest histories are forgotten, given how many entries were before each and how
+/// many were taken away. What is taken away is stored: whoever did that has come to a later history
+/// than those of which that holds, and of the next one too.
+fn forgotten(past: &[u64], taken_away: u64) -> usize {
+    let excess = |most: usize| (past.len() + 1).saturating_sub(most);
+    let left = past.iter().skip(1).take_while(|before| **before < taken_away).count();
+    excess(HISTORIES_KEPT).min(left).max(excess(HISTORIES_MAX))
+}
 
 /// Before an entry comes what tells of which history it is, if that is a new one.
 pub(super) fn begin_history(
@@ -253,18 +278,26 @@ fn begin(
     }
     let last = stream.map_or(StreamId::MIN, |stream| stream.facts().last_id);
     let added = stream.map_or(0, |stream| stream.facts().added).to_string();
-    let mut past: Vec<(u64, Vec<u8>)> = stream.map_or(Vec::new(), |stream| {
-        stream.groups().filter_map(|(name, _)| Some((number_of(name)?, name.to_vec()))).collect()
+    let mut past: Vec<(u64, Vec<u8>, u64)> = stream.map_or(Vec::new(), |stream| {
+        let groups = stream.groups();
+        let past = groups.filter_map(|(name, group)| {
+            Some((number_of(name)?, name.to_vec(), group.entries_read.unwrap_or(0)))
+        });
+        past.collect()
     });
     past.sort();
-    let number = past.last().map_or(1, |(number, _)| number.saturating_add(1));
+    let number = past.last().map_or(1, |(number, ..)| number.saturating_add(1));
+    let counts: Vec<u64> = past.iter().map(|(.., before)| *before).collect();
+    let taken_away = stream.map_or(0, |stream| {
+        let facts = stream.facts();
+        facts.added.saturating_sub(facts.length)
+    });
     let mut chance = [0; 16];
     host.fill_with_secrets(&mut chance)?;
     let FeedMarks { declared, active } = marks;
     let chance = u128::from_be_bytes(chance);
     let group = format!("{number}-{chance:032x}-{declared:016x}-{active:016x}").into_bytes();
-    let excess = (past.len() + 1).saturating_sub(HISTORIES_MAX);
-    for (_, old) in past.iter().take(excess) {
+    for (_, old, _) in past.iter().take(forgotten(&counts, taken_away)) {
         let destroy: ArgBuf = [b"XGROUP", &b"DESTROY"[..], feed, old].iter().collect();
         follow_up(keys, shared, session, host, db, destroy.args())?;
     }

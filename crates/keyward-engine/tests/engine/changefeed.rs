@@ -142,6 +142,24 @@ fn an_archived_row_is_told_whole_when_it_ends() {
 }
 
 #[test]
+fn an_archived_row_does_not_grow_beyond_what_can_be_told_of_it() {
+    let schema = SHOP.replace("extra = \"uint\"", "extra = \"string\"");
+    let mut test = TestEngine::governed(1, &schema);
+    let client = test.engine.connect();
+    let value = "x".repeat(200_000_000);
+    let grow = |test: &mut TestEngine, field: &str| {
+        let (_, out) = test.ask(client, &["HSET", "usage:7:2026-01", field, &value]);
+        String::from_utf8(out).expect("text")
+    };
+    assert_eq!(grow(&mut test, "a"), ":1\r\n");
+    assert_eq!(grow(&mut test, "b"), ":1\r\n");
+    let reply = grow(&mut test, "c");
+    assert!(reply.contains("would take more than 512 MB, and what it was could not be"), "{reply}");
+    assert_eq!(test.call(client, "DEL usage:7:2026-01"), ":1\r\n");
+    assert_eq!(test.call(client, &format!("XLEN {FEED}")), ":1\r\n");
+}
+
+#[test]
 fn what_is_pushed_is_told_in_order() {
     let (mut test, client) = shop();
     let check = |test: &mut TestEngine, command: &str, expected: &[&str]| {
@@ -368,16 +386,69 @@ fn every_start_begins_a_history_behind_what_is_there() {
     assert!(second[1].0.starts_with("2-0707") && second[1].1 == last, "{second:?} {last}");
     test.tick();
     assert_eq!(test.effect_lines(), Vec::<String>::new());
-    // Others than the last are forgotten in the end.
-    for _ in 0..100 {
+}
+
+/// The numbers of a changefeed's histories, sorted.
+fn numbers(test: &mut TestEngine, client: ClientId) -> Vec<u64> {
+    let all = histories(test, client);
+    let number = |name: &str| name.split_once('-')?.0.parse().ok();
+    let mut numbers: Vec<u64> = all.iter().filter_map(|(name, _)| number(name)).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn histories_are_forgotten_once_what_later_ones_told_is_stored() {
+    let (mut test, client) = shop();
+    test.call(client, "HSET user:1 name ann");
+    entries(&mut test, client);
+    let start = |test: &mut TestEngine| {
         test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
         test.tick();
+    };
+    for _ in 0..100 {
+        start(&mut test);
     }
-    let all = histories(&mut test, client);
-    let numbers: Vec<&str> =
-        all.iter().filter_map(|(name, _)| Some(name.split_once('-')?.0)).collect();
-    assert_eq!(numbers.len(), 64);
-    assert!(numbers.contains(&"102") && !numbers.contains(&"1"), "{numbers:?}");
+    // Who has stored that entry may know the first one alone.
+    assert_eq!(numbers(&mut test, client), Vec::from_iter(1..=101));
+    test.call(client, "HSET user:1 name bob");
+    start(&mut test);
+    assert_eq!(numbers(&mut test, client).len(), 102);
+    entries(&mut test, client);
+    start(&mut test);
+    assert_eq!(numbers(&mut test, client), Vec::from_iter(40..=103));
+    // However many starts nobody follows, they are not remembered for ever.
+    for _ in 0..1_000 {
+        start(&mut test);
+    }
+    assert_eq!(numbers(&mut test, client), Vec::from_iter(104..=1_103));
+}
+
+#[test]
+fn where_the_clock_was_set_back_units_are_told_apart_all_the_same() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a");
+    test.set_time(test.now_ms - 3_600_000);
+    let push = |test: &mut TestEngine, many: usize| {
+        for _ in 0..many {
+            test.call(client, "RPUSH tx:7 b");
+        }
+    };
+    // How many entries each time has.
+    let times = |test: &mut TestEngine| -> Vec<usize> {
+        let reply = test.call(client, &format!("XRANGE {FEED} - +"));
+        let ids = reply.split("\r\n").filter(|line| is_id(line));
+        let times: Vec<&str> = ids.filter_map(|id| Some(id.split_once('-')?.0)).collect();
+        times.chunk_by(|one, next| one == next).map(<[&str]>::len).collect()
+    };
+    push(&mut test, 998);
+    // A unit stays whole.
+    test.call(client, "MULTI");
+    push(&mut test, 100);
+    test.call(client, "EXEC");
+    assert_eq!(times(&mut test), [1_099]);
+    push(&mut test, 2_500);
+    assert_eq!(times(&mut test), [1_099, 1_000, 1_000, 500]);
 }
 
 #[test]

@@ -24,6 +24,10 @@ use crate::view::{Element, Row};
 use keyward_resp::ArgBuf;
 use keyward_schema::{DataType, KeyId, SinkKind};
 
+/// About the most that an archived hash may hold: an entry, which is to tell of all of it, takes a
+/// gigabyte, with the names of its fields twice.
+const IMAGE_BYTES_MAX: usize = 512 * 1024 * 1024;
+
 /// The fields of an entry, names and values in turn.
 type Pairs = Vec<Vec<u8>>;
 
@@ -49,6 +53,7 @@ impl Aftermath<'_> {
                     }
                 }
                 SinkKind::Archive => {
+                    self.check_image(table, change)?;
                     if let Some(image) = image_at_end(change, ends) {
                         self.add_entry(table, change.key, sink.kind, &image);
                     }
@@ -75,6 +80,29 @@ impl Aftermath<'_> {
             self.add_entry(table, change.key, SinkKind::Drain, pairs);
         }
         self.follow_up([b"DEL", change.key]);
+    }
+
+    /// Refuses to let an archived row grow beyond what an entry holds: its end could not be told.
+    fn check_image(&self, table: KeyId, change: &Change<'_>) -> Result<(), Objection> {
+        let grows = match change.what {
+            What::Whole(_) => true,
+            What::Parts(parts) => {
+                parts.iter().any(|part| matches!(part, Part::Field { after: Some(_), .. }))
+            }
+            What::Lifetime => false,
+        };
+        let is_too_large = |row: &dyn Row| row.heap_bytes() > IMAGE_BYTES_MAX;
+        if !grows || self.cause != Cause::Command || !change.after.is_some_and(is_too_large) {
+            return Ok(());
+        }
+        let problem =
+            "would take more than 512 MB, and what it was could not be archived at its end";
+        Err(Objection::Refused(Box::new(self.book.refuse(
+            table,
+            change.key,
+            Reason::Size,
+            problem,
+        ))))
     }
 
     /// Has an entry added to the changefeed of the table's keyspace.

@@ -190,6 +190,11 @@ impl Effects {
         self.unit += 1;
     }
 
+    /// The unit that was begun last.
+    pub fn unit(&self) -> u64 {
+        self.unit
+    }
+
     /// Makes each command of the unit so far one of its own.
     pub(crate) fn part_unit(&mut self) {
         let unit = self.unit;

@@ -127,6 +127,13 @@ impl keyward_rules::Row for Row {
         }
     }
 
+    fn heap_bytes(&self) -> usize {
+        match self.value() {
+            Value::Object(object) => object.heap_bytes(),
+            _ => 0,
+        }
+    }
+
     fn text(&self) -> Option<Cow<'_, [u8]>> {
         match self.value() {
             Value::Text(text) => Some(Cow::Borrowed(text)),

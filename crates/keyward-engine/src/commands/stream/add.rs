@@ -5,7 +5,8 @@
 use super::ids::{self, Partial};
 use super::trim_options::Options;
 use super::{event, now_ms, reply_id};
-use crate::engine::context::{Ctx, Outcome};
+use crate::engine::context::{Ctx, Mode, Outcome};
+use crate::governed::changefeed;
 use keyward_commands::{WireError, args};
 use keyward_store::keyspace::edit::Edit;
 use keyward_store::values::stream::{Body, Stream, StreamId};
@@ -23,7 +24,8 @@ pub(crate) fn xadd(ctx: &mut Ctx<'_>) -> Outcome {
         return Err(WireError::Err("The ID specified in XADD must be greater than 0-0"));
     }
     let key = ctx.key(1);
-    let now_ms = u64::try_from(now_ms(ctx)).unwrap_or(0);
+    let mut now_ms = u64::try_from(now_ms(ctx)).unwrap_or(0);
+    let unit = matches!(ctx.mode, Mode::FollowUp).then(|| ctx.keys.effects.unit());
     let limits = ctx.shared.tunables.stream_nodes;
     let is_logged = ctx.keys.effects.is_listening();
     let mut stream: Edit<'_, Stream> = if options.makes_none {
@@ -35,6 +37,9 @@ pub(crate) fn xadd(ctx: &mut Ctx<'_>) -> Outcome {
     } else {
         ctx.keys.edit_or_create(key)?
     };
+    if let Some(unit) = unit {
+        now_ms = changefeed::time_of_entry(ctx.shared, unit, stream.facts().last_id, now_ms);
+    }
     let id = id_of(&stream, options.id, now_ms)?;
     let too_long = |_| WireError::Err("Elements are too large to be stored");
     stream.append(id, &limits, fields.iter()).map_err(too_long)?;
