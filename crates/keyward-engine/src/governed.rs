@@ -63,8 +63,8 @@ use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_resp::{ArgBuf, Args, number};
 use keyward_rules::host::policy;
 use keyward_rules::{
-    Cause, Change, Consequences, Judged, Objection, Refusal, RowType, RuleBook, Sender, Verdict,
-    View as _, What,
+    CONTRADICTIONS_KEPT, Cause, Change, Consequences, Judged, Objection, Refusal, RowType,
+    RuleBook, Sender, Verdict, View as _, What,
 };
 use keyward_schema::KeyId;
 use keyward_store::keyspace::client_id::ClientId;
@@ -639,7 +639,8 @@ fn hold_against(
     let changed = keys.report(db, since, |changes| -> Vec<_> {
         let seen = changes.iter().map(|change| {
             let computed = change.table.filter(is_computed);
-            let members = computed.map(|table| (table, book.touched_members(table, change)));
+            let members = computed
+                .map(|table| (table, book.touched_members(table, change, CONTRADICTIONS_KEPT + 1)));
             (Box::<[u8]>::from(change.key), members)
         });
         seen.collect()

@@ -20,6 +20,7 @@ use crate::derived::Holds;
 use crate::derived::wanted::Wanted;
 use crate::facts::Moment;
 use crate::naming::named_key;
+use crate::survey::CONTRADICTIONS_KEPT;
 use crate::view::{Element, Row, RowType, View};
 use keyward_schema::{Derived, KeyId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,7 +98,9 @@ impl Aftermath<'_> {
     }
 
     pub(super) fn defer_agreement(&mut self, table: KeyId, change: &Change<'_>) {
-        let members = self.book.touched_members(table, change);
+        // What is refused by them is judged at the end; else so many are kept in mind.
+        let most = if self.book.is_enforced(table) { usize::MAX } else { CONTRADICTIONS_KEPT + 1 };
+        let members = self.book.touched_members(table, change, most);
         self.defer(table, change.key, Wrong::Agreement(members));
     }
 }

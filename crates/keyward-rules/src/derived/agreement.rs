@@ -4,13 +4,14 @@
 //! warns. The member of a lookup is its text.
 
 use super::entries::Holds;
-use super::wanted::each_touched;
+use super::wanted::{any_element, each_touched};
 use crate::book::RuleBook;
 use crate::change::{Change, What};
 use crate::facts::Moment;
 use crate::naming::named_key;
 use crate::view::{NotYet, Row, RowType, View};
 use keyward_schema::{Derived, Finds, KeyId};
+use std::collections::BTreeSet;
 
 /// What is known of a derived row that does not hold what its sources demand.
 #[derive(Clone, Copy)]
@@ -24,8 +25,9 @@ pub struct Contradicted<'a> {
 }
 
 impl RuleBook {
-    /// The members of a computed row that a change touched, each once.
-    pub fn touched_members(&self, table: KeyId, change: &Change<'_>) -> Vec<Vec<u8>> {
+    /// The members of a computed row that a change touched, each once; of a whole row no more
+    /// than so many of them.
+    pub fn touched_members(&self, table: KeyId, change: &Change<'_>, most: usize) -> Vec<Vec<u8>> {
         let mut members = Vec::new();
         if self.traits(table).row_type == Some(RowType::String) {
             let before = match change.what {
@@ -34,6 +36,18 @@ impl RuleBook {
             };
             let texts = [before, change.after].into_iter().flatten();
             members.extend(texts.filter_map(Row::text).map(|text| text.into_owned()));
+        } else if let What::Whole(before) = change.what
+            && [before, change.after].into_iter().flatten().map(Row::len).sum::<usize>() > most
+        {
+            let mut some = BTreeSet::new();
+            for row in [before, change.after].into_iter().flatten() {
+                any_element(row, &mut |member| {
+                    let has_room = some.len() < most;
+                    has_room && some.insert(member.to_vec());
+                    !has_room
+                });
+            }
+            members.extend(some);
         } else if let Some(row_type) = self.traits(table).row_type {
             each_touched(change, row_type, &mut |member, _| members.push(member.to_vec()));
         }

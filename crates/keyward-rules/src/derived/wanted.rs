@@ -121,7 +121,7 @@ pub(crate) fn each_new(
 }
 
 /// Whether this is true of an element of a collection; looks at few more than it has to.
-fn any_element(row: &dyn Row, is_it: &dyn Fn(&[u8]) -> bool) -> bool {
+pub(super) fn any_element(row: &dyn Row, is_it: &mut dyn FnMut(&[u8]) -> bool) -> bool {
     let (mut cursor, mut is_any) = (0, false);
     loop {
         cursor = row.each_some(cursor, &mut |element| is_any = is_any || is_it(name(element)));
@@ -281,13 +281,13 @@ impl Wanted {
         if wanted.any(is_wrong) {
             return Contradiction::OfItself;
         }
-        let is_unasked = |element: &[u8]| {
+        let mut is_unasked = |element: &[u8]| {
             let [before, now] = states(element);
             before != now && self.get(key, element).is_none()
         };
         let is_any = match row_type {
             RowType::String => is_unasked(b""),
-            _ => rows.into_iter().flatten().any(|row| any_element(row, &is_unasked)),
+            _ => rows.into_iter().flatten().any(|row| any_element(row, &mut is_unasked)),
         };
         if is_any { Contradiction::OfOthers } else { Contradiction::None }
     }
