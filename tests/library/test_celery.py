@@ -49,6 +49,11 @@ def start_worker(application, name, queues):
     return subprocess.Popen(command, cwd=HERE, start_new_session=True, stdout=subprocess.DEVNULL)
 
 
+def reads():
+    """How often workers have asked for messages and got an answer."""
+    return server.info("commandstats").get("cmdstat_brpop", {}).get("calls", 0)
+
+
 class Celery(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -184,6 +189,10 @@ class Celery(unittest.TestCase):
 
     def test_purge(self):
         app.control.cancel_consumer("mail", reply=True, destination=["main@shop"])
+        # What the worker waited for when it was told would still take one: each of the two workers
+        # asks once a second.
+        asked = reads()
+        eventually(lambda: reads() >= asked + 4, "the workers do not read any more")
         for _ in range(3):
             send_mail.delay("nobody")
         with app.connection() as connection:
