@@ -41,6 +41,7 @@ pub(crate) mod slow;
 pub(crate) mod switches;
 pub(crate) mod users;
 
+use crate::commands::server::debug;
 use crate::commands::server::persistence::save_now;
 use crate::engine::batch::{Known, Prepared};
 use crate::engine::context::{Ctx, Mode, Stage};
@@ -336,6 +337,9 @@ impl Engine {
     ) -> Result<&'static Command, WireError> {
         if self.shared.is_loading && session.id == ClientId(0) {
             return Ok(command);
+        }
+        if command.flags.has(Flag::Protected) {
+            debug::check_allowed(host, session.id)?;
         }
         if !self.shared.is_cleared(session) {
             let asked = Asked { command, args, keys: &self.keys, host };

@@ -376,9 +376,26 @@ fn two_weeks_pass_in_no_time() {
 
 #[test]
 fn the_clock_is_not_for_everybody() {
-    let refused = serve(&[]).client().call(["DEBUG", "CLOCK", "ADVANCE", "1"]).expect("an answer");
-    let Frame::Error(text) = refused else { panic!("{refused:?}") };
-    assert!(text.starts_with(b"ERR DEBUG command not allowed"));
+    let server = serve(&[]);
+    let mut client = server.client();
+    let mut call = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        client.call(words).expect("an answer")
+    };
+    let check = |reply: Frame, start: &[u8]| {
+        let Frame::Error(text) = &reply else { panic!("{reply:?}") };
+        assert!(text.starts_with(start), "{reply:?}");
+    };
+    let refused = b"ERR DEBUG command not allowed";
+    check(call("DEBUG CLOCK ADVANCE 1"), refused);
+    // As in Redis it is not queued, and the setting is asked before who sends it.
+    call("MULTI");
+    check(call("DEBUG CLOCK ADVANCE 1"), refused);
+    check(call("EXEC"), b"EXECABORT ");
+    call("CONFIG SET requirepass secret");
+    let mut stranger = server.client();
+    check(stranger.call(["DEBUG", "CLOCK", "ADVANCE", "1"]).expect("an answer"), refused);
+    check(stranger.call(["GET", "k"]).expect("an answer"), b"NOAUTH ");
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! where categories are sought again.
 
 use super::{Bits, CATEGORIES, CommandSet, GRANTED, MEMBERS, RIGHTS, WORDS};
-use keyward_commands::{ABSENT_RIGHTS, AclCategory, COMMANDS, CommandId};
+use keyward_commands::{ABSENT_RIGHTS, AclCategory, COMMANDS, Command, CommandId};
 use std::collections::BTreeMap;
 
 /// The commands that Redis 7.0 has.
@@ -91,7 +91,8 @@ impl CommandSet {
         let mut names_unknown = false;
         for command in &COMMANDS {
             let is_granted = self.has(command.id as usize);
-            if is_granted != draft.made.has(command.id as usize) {
+            let is_wrong = is_granted != draft.made.has(command.id as usize);
+            if is_wrong || self.is_right_by_container(command, &draft.made) {
                 names_unknown |= !command.is_known_to_redis();
                 draft.push_name(command.name, is_granted);
                 draft.made.set(command, is_granted);
@@ -110,6 +111,15 @@ impl CommandSet {
             }
         }
         Whole { rules: draft.rules, names_unknown }
+    }
+
+    /// Whether the name of a command, granted or denied as it is, makes subcommands right that
+    /// Redis does not have: they need not be named then.
+    fn is_right_by_container(&self, command: &Command, made: &CommandSet) -> bool {
+        let is_granted = self.has(command.id as usize);
+        let mut unknown = command.subcommands().iter().filter(|it| !it.is_known_to_redis());
+        unknown.clone().any(|it| made.has(it.id as usize) != is_granted)
+            && unknown.all(|it| self.has(it.id as usize) == is_granted)
     }
 
     /// Categories as Redis finds them: again and again the one that tells most of what is left
@@ -291,6 +301,8 @@ mod tests {
             check(&format!("-@all +@{one} -@{other}"));
             check(&format!("+@all -@{one} +@{other}"));
             check(&format!("-@all +@{one} +@{other} -get"));
+            check(&format!("-@all +@{one} +@{other} +@connection -client"));
+            check(&format!("+@all -@{one} -@{other} -@connection +client -client|kill"));
             for third in ["connection", "blocking", "admin", "slow", "fast"] {
                 check(&format!("-@all +@{one} -@{other} +@{third}"));
                 check(&format!("+@all -@{one} +@{other} -@{third} +config"));

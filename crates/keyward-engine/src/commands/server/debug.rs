@@ -11,11 +11,12 @@ mod test_replies;
 use crate::commands::digest;
 use crate::engine::context::{Ctx, Outcome};
 use crate::glob::{self, Case};
-use crate::host::Rewrite;
+use crate::host::{Host, Rewrite};
 use keyward_commands::{WireError, args};
 use keyward_lua::LogLevel;
 use keyward_rdb::Sum;
 use keyward_resp::number::parse_f64;
+use keyward_store::keyspace::client_id::ClientId;
 use std::ops::RangeInclusive;
 
 type Handler = fn(&mut Ctx<'_>) -> Outcome;
@@ -54,12 +55,19 @@ const SUBCOMMANDS: &[(&str, RangeInclusive<usize>, Handler)] = &[
     ("STRUCTSIZE", 2..=2, rows::structsize),
 ];
 
-pub(crate) fn debug(ctx: &mut Ctx<'_>) -> Outcome {
-    if !ctx.host.may_debug(ctx.session.id) {
-        return Err(WireError::Err(
-            "DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
-        ));
+/// Whether a client may send DEBUG, which settings say. Asked before its rights are, as in
+/// Redis, and so for what is queued too.
+pub(crate) fn check_allowed(host: &dyn Host, client: ClientId) -> Outcome {
+    if host.may_debug(client) {
+        return Ok(());
     }
+    Err(WireError::Err(
+        "DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+    ))
+}
+
+pub(crate) fn debug(ctx: &mut Ctx<'_>) -> Outcome {
+    check_allowed(ctx.host, ctx.session.id)?;
     let (name, count) = (ctx.args.at(1), ctx.args.len());
     let found = SUBCOMMANDS.iter().find(|(known, ..)| args::is(name, known));
     match found {
