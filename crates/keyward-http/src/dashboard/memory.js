@@ -63,7 +63,7 @@ function figures(overview) {
     ["reads that found", share(reads > 0 ? server.hits / reads : null)],
     ["refused", count(all("refused")), all("refused") > 0 ? "bad" : ""],
     ...overview.keyspaces.filter((it) => it.limit).map((it) =>
-      [`${it.name} of ${bytes(it.limit)}`, share(it.bytes / it.limit), it.bytes / it.limit > 0.8 ? "bad" : "", it.bytes / it.limit]),
+      [it.name, [share(it.bytes / it.limit), element("small", {}, ` of ${bytes(it.limit)}`)], it.bytes / it.limit > 0.8 ? "bad" : "", it.bytes / it.limit]),
   ]);
 }
 
