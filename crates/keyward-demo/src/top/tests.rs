@@ -89,6 +89,19 @@ fn one_pattern_is_shown_in_detail_and_stays_chosen() {
 }
 
 #[test]
+fn names_are_whole_where_there_is_no_screen() {
+    let (long, keyspace) =
+        (format!("{}:{{id}}", "long:".repeat(40)), "a-keyspace-with-a-long-name");
+    let mut top = Top::new(Column::Memory, "");
+    let other = Pattern { keyspace: keyspace.to_owned(), ..pattern("other", 1, 0, 0) };
+    top.take(vec![pattern(&long, 2, 0, 0), other], Instant::now());
+    let drawn = top.draw("here", None);
+    assert!(drawn.contains(&long) && drawn.contains(keyspace), "{drawn}");
+    let narrow = top.draw("here", Some(Screen { columns: 120, rows: 10 }));
+    assert!(!narrow.contains(&long), "{narrow}");
+}
+
+#[test]
 fn a_screen_is_never_overrun() {
     let mut top = table();
     for is_detailed in [false, true] {

@@ -5,8 +5,6 @@ use crate::board::{cut, grouped};
 use crate::output::Screen;
 use keyward_schema::{escape, size_in_words};
 
-/// How wide the table is where nobody says how wide it may be.
-const COLUMNS: usize = 120;
 /// How narrow the column of patterns may become before others go.
 const PATTERN_COLUMNS_MIN: usize = 24;
 /// How wide the column of keyspaces may become.
@@ -35,9 +33,10 @@ const WIDTHS: [(Column, &str, usize); 9] = [
 
 impl Top {
     /// The table, or the pattern that is looked at. On a screen with marks of what is chosen;
-    /// elsewhere all of it, as plain text.
+    /// elsewhere all of it, as plain text, as wide as its names are.
     pub fn draw(&self, title: &str, screen: Option<Screen>) -> String {
-        let size = screen.unwrap_or(Screen { columns: COLUMNS, rows: usize::MAX });
+        let size =
+            screen.unwrap_or_else(|| Screen { columns: self.columns_of_all(), rows: usize::MAX });
         let shown = self.shown();
         let lines = match self.place(&shown).and_then(|at| shown.get(at)) {
             Some(row) if self.is_detailed => self.detail(row, size),
@@ -113,7 +112,8 @@ impl Top {
             (true, false) => "↓",
             (false, _) => "",
         };
-        let keyspace_columns = self.keyspace_columns(name_columns);
+        let keyspace_max = if is_screen { KEYSPACE_COLUMNS_MAX } else { usize::MAX };
+        let keyspace_columns = self.keyspace_columns(name_columns, keyspace_max);
         let mut head = String::new();
         if keyspace_columns > 0 {
             head.push_str(&padded("keyspace", keyspace_columns));
@@ -143,12 +143,20 @@ impl Top {
         lines
     }
 
+    /// How wide the table is if nothing of it is cut.
+    fn columns_of_all(&self) -> usize {
+        let names = self.rows.iter().map(|row| name(row).chars().count());
+        let names = names.max().unwrap_or(0).max(PATTERN_COLUMNS_MIN) + 2;
+        let figures: usize = WIDTHS.iter().map(|(.., width)| width).sum();
+        names + self.keyspace_columns(usize::MAX, usize::MAX) + figures
+    }
+
     /// How wide the column of keyspaces is: none where there is only one, or no room for it.
-    fn keyspace_columns(&self, name_columns: usize) -> usize {
+    fn keyspace_columns(&self, name_columns: usize, most: usize) -> usize {
         let names = self.rows.iter().map(|row| escape(&row.pattern.keyspace).chars().count());
         let first = self.rows.first().map(|row| &row.pattern.keyspace);
         let is_one = self.rows.iter().all(|row| Some(&row.pattern.keyspace) == first);
-        let width = names.max().unwrap_or(0).clamp("keyspace".len(), KEYSPACE_COLUMNS_MAX) + 2;
+        let width = names.max().unwrap_or(0).clamp("keyspace".len(), most) + 2;
         match is_one || name_columns < width + PATTERN_COLUMNS_MIN / 2 {
             true => 0,
             false => width,

@@ -46,7 +46,7 @@ export function memory({ overview, alerts, past, filter, sort, setSort, width })
     element("div", { class: "charts three" }, ...course(past)),
     patterns.some((it) => it.bytes > 0) ? card("Memory by pattern", treemap(patterns, keyspaces, width, width < 600 ? 300 : 360)) : null,
     leaders(patterns),
-    card(`${patterns.length} patterns`, patterns.length > 0 ? table(patterns, keyspaces, sort, setSort)
+    card(`${patterns.filter((it) => it.pattern).length} patterns`, patterns.length > 0 ? table(patterns, keyspaces, sort, setSort)
       : element("p", { class: "note" }, wanted ? "No pattern has this in its name, its group or its keyspace." : "The server has no schema: KEYWARD SCHEMA PLAN and APPLY give it one.")),
   ].filter((part) => part !== null);
 }
@@ -63,7 +63,7 @@ function figures(overview) {
     ["reads that found", share(reads > 0 ? server.hits / reads : null)],
     ["refused", count(all("refused")), all("refused") > 0 ? "bad" : ""],
     ...overview.keyspaces.filter((it) => it.limit).map((it) =>
-      [`${it.name} of ${bytes(it.limit)}`, share(it.bytes / it.limit), it.bytes / it.limit > 0.8 ? "bad" : "", it.bytes / it.limit]),
+      [it.name, [share(it.bytes / it.limit), element("small", {}, ` of ${bytes(it.limit)}`)], it.bytes / it.limit > 0.8 ? "bad" : "", it.bytes / it.limit]),
   ]);
 }
 
@@ -92,7 +92,7 @@ function leaders(patterns) {
   };
   return element("div", { class: "charts three" },
     list("Grows most", (it) => it.growth, (it) => `+${bytes(it.growth)}`, "Nothing has grown in the last hour."),
-    list("Missed most", (it) => it.misses_rate, (it) => `${count(it.misses_rate)}/s`, "Every read found its key."),
+    list("Missed most", (it) => it.misses_rate, (it) => `${count(it.misses_rate)}/s`, "No read has missed its key lately."),
     list("Refused most", (it) => it.refused, (it) => count(it.refused), "Nothing broke the schema."));
 }
 

@@ -198,3 +198,32 @@ fn what_a_user_may_not_see_is_told_in_its_place() {
     chromium.wait("document.getElementById('state').textContent.includes('does not answer')");
     chromium.wait("document.querySelector('main.stale tbody tr')");
 }
+
+#[test]
+fn the_others_of_a_treemap_are_inside_their_keyspace() {
+    let first = crate::many(150);
+    let second = first.replace("many", "more").replace("\"more\"\n", "\"more\"\ndb = 1\n");
+    let (server, http, _folder) = serve(&[("many.toml", &first), ("more.toml", &second)], &[]);
+    let client = &mut server.client();
+    for (db, name) in [(0, "many"), (1, "more")] {
+        call(client, &format!("SELECT {db}"));
+        for number in 0..150 {
+            call(client, &format!("SET {name}{number}:1 {}", "x".repeat(100 * (number + 1))));
+        }
+    }
+    let chromium = Chromium::start(1300, 1000);
+    chromium.open(&format!("http://{http}/"));
+    chromium.wait("document.querySelectorAll('.treemap .others').length === 2");
+    chromium.wait("document.querySelectorAll('.treemap .leaf').length === 199");
+    let said = chromium.run(
+        "return [...document.querySelectorAll('.treemap .others')].map((it) => it.dataset.tip)",
+    );
+    let said: Vec<&str> = said.as_array().expect("tips").iter().filter_map(Value::as_str).collect();
+    let others = said.iter().filter_map(|it| it.split(' ').next()?.parse::<usize>().ok());
+    assert_eq!(others.sum::<usize>(), 300 - 199, "{said:?}");
+    assert!(
+        ["many", "more"].iter().all(|name| said.iter().any(|it| it.contains(name))),
+        "{said:?}"
+    );
+    assert!(chromium.complaints().is_empty(), "{:#?}", chromium.complaints());
+}
