@@ -385,6 +385,7 @@ impl Run {
 const FLAG_REPLICA: c_int = 1 << 3;
 const FLAG_CLUSTER: c_int = 1 << 5;
 const FLAG_DENY_BLOCKING: c_int = 1 << 21;
+const FLAG_SERVER_STARTUP: c_int = 1 << 24;
 const FLAG_IMPORTS_SLOT: c_int = 1 << 25;
 
 impl<'c> Ctx<'c> {
@@ -405,6 +406,12 @@ impl<'c> Ctx<'c> {
     pub(crate) fn is_replica(self) -> bool {
         // SAFETY: the context is valid.
         unsafe { (api().context_flags)(self.raw) & FLAG_REPLICA != 0 }
+    }
+
+    /// Whether the server is starting, and has served nobody yet.
+    pub(crate) fn is_starting(self) -> bool {
+        // SAFETY: the context is valid.
+        unsafe { (api().context_flags)(self.raw) & FLAG_SERVER_STARTUP != 0 }
     }
 
     pub(crate) fn is_cluster(self) -> bool {

@@ -32,6 +32,8 @@ pub(crate) struct Place {
     pub(crate) has_one_database: bool,
     pub(crate) is_cluster: bool,
     pub(crate) is_replica: bool,
+    /// The module came with the server, which has served nobody without it.
+    pub(crate) is_from_start: bool,
 }
 
 /// All that the module keeps.
@@ -44,6 +46,8 @@ pub(crate) struct State {
     pub(crate) has_one_database: bool,
     /// The server is a node of a cluster.
     pub(crate) is_cluster: bool,
+    /// The module came with the server.
+    pub(crate) is_from_start: bool,
     is_replica: AtomicBool,
     ended: Mutex<Vec<Ended>>,
     /// The schema files.
@@ -92,7 +96,7 @@ impl State {
         files: Vec<PathBuf>,
         place: Place,
     ) -> State {
-        let Place { has_one_database, is_cluster, is_replica } = place;
+        let Place { has_one_database, is_cluster, is_replica, is_from_start } = place;
         let tables = books.iter().map(|(db, book)| (*db, book.schema().keys.len())).collect();
         State {
             books: RwLock::new(books.into_iter().map(|(db, book)| (db, Arc::new(book))).collect()),
@@ -100,6 +104,7 @@ impl State {
             figures: Figures::new(tables),
             has_one_database,
             is_cluster,
+            is_from_start,
             is_replica: AtomicBool::new(is_replica),
             ended: Mutex::new(Vec::new()),
             files,
