@@ -11,9 +11,8 @@ pub(crate) use schema::tell_plan;
 use keyward_rules::RuleBook;
 use keyward_schema::{KeyId, Mode};
 
-use crate::api::{Argv, Ctx, Entries, Info, Run};
+use crate::api::{Argv, Ctx, Entries, Info, REFUSE, Run};
 use crate::figures::{Remembered, Told};
-use crate::filter::REFUSE;
 use crate::guard;
 use crate::judged::{self, Turn};
 use crate::state::State;

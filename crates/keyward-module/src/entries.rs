@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use keyward_rules::RuleBook;
 
-use crate::api::{Argv, Ctx, Entries, Filtered, Gone, Info, Key, Loudness, Run, log_anywhere};
+use crate::api::{
+    Argv, Ctx, Entries, Filtered, Gone, Info, Key, Loudness, Run, log_anywhere, server_functions,
+};
 use crate::judged::{self, Turn};
 use crate::routes::Routes;
 use crate::schemas::{self, Arguments, OnError};
@@ -13,6 +15,8 @@ use crate::{commands, filter, guard, plan};
 
 /// The module.
 pub(crate) struct Keyward;
+
+server_functions!(Keyward);
 
 impl Entries for Keyward {
     fn load(ctx: Ctx<'_>, args: Argv<'_>) -> bool {
