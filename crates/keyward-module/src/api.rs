@@ -17,8 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-use crate::entries::Keyward;
-use crate::filter::REFUSE;
+/// The command that returns a refusal: its text, then the key that it is about. What panics in a
+/// filter is led to it.
+pub(crate) const REFUSE: &str = "keyward.refuse";
 
 /// What entries return.
 pub(crate) const OK: c_int = 0;
@@ -30,7 +31,7 @@ pub(crate) struct Opaque {
     _private: [u8; 0],
 }
 
-type Raw = *mut Opaque;
+pub(crate) type Raw = *mut Opaque;
 type CommandFunction = extern "C" fn(Raw, *mut Raw, c_int) -> c_int;
 type FilterFunction = extern "C" fn(Raw);
 type EventFunction = extern "C" fn(Raw, RawEvent, u64, *mut c_void);
@@ -385,6 +386,7 @@ impl Run {
 const FLAG_REPLICA: c_int = 1 << 3;
 const FLAG_CLUSTER: c_int = 1 << 5;
 const FLAG_DENY_BLOCKING: c_int = 1 << 21;
+const FLAG_SERVER_STARTUP: c_int = 1 << 24;
 const FLAG_IMPORTS_SLOT: c_int = 1 << 25;
 
 impl<'c> Ctx<'c> {
@@ -405,6 +407,12 @@ impl<'c> Ctx<'c> {
     pub(crate) fn is_replica(self) -> bool {
         // SAFETY: the context is valid.
         unsafe { (api().context_flags)(self.raw) & FLAG_REPLICA != 0 }
+    }
+
+    /// Whether the server is starting, and has served nobody yet.
+    pub(crate) fn is_starting(self) -> bool {
+        // SAFETY: the context is valid.
+        unsafe { (api().context_flags)(self.raw) & FLAG_SERVER_STARTUP != 0 }
     }
 
     pub(crate) fn is_cluster(self) -> bool {
@@ -1182,9 +1190,32 @@ const fn number(digits: &str) -> c_int {
     sum
 }
 
-/// The server's first call: gets its functions, then loads the module.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn RedisModule_OnLoad(ctx: Raw, argv: *mut Raw, argc: c_int) -> c_int {
+/// The two functions that a server looks for in a module, for these entries.
+macro_rules! server_functions {
+    ($entries:ty) => {
+        /// The server's first call.
+        #[allow(unsafe_code)]
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn RedisModule_OnLoad(
+            ctx: $crate::api::Raw,
+            argv: *mut $crate::api::Raw,
+            argc: std::ffi::c_int,
+        ) -> std::ffi::c_int {
+            $crate::api::on_load::<$entries>(ctx, argv, argc)
+        }
+
+        /// The server's last call.
+        #[allow(unsafe_code)]
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn RedisModule_OnUnload(_ctx: $crate::api::Raw) -> std::ffi::c_int {
+            $crate::api::on_unload::<$entries>()
+        }
+    };
+}
+pub(crate) use server_functions;
+
+/// Gets the server's functions, then loads the module.
+pub(crate) fn on_load<E: Entries>(ctx: Raw, argv: *mut Raw, argc: c_int) -> c_int {
     // SAFETY: a context begins with the pointer to GetApi, and the server hands over as many
     // arguments as it says.
     let load = || unsafe {
@@ -1202,7 +1233,7 @@ pub(crate) extern "C" fn RedisModule_OnLoad(ctx: Raw, argv: *mut Raw, argc: c_in
         (found.set_module_attribs)(ctx, NAME.as_ptr(), VERSION, API_VERSION);
         API.get_or_init(|| found);
         take_part_in_migration(get, ctx);
-        Keyward::load(Ctx::of(ctx), argv_of(argv, argc))
+        E::load(Ctx::of(ctx), argv_of(argv, argc))
     };
     match guarded(false, load) {
         true => OK,
@@ -1210,10 +1241,9 @@ pub(crate) extern "C" fn RedisModule_OnLoad(ctx: Raw, argv: *mut Raw, argc: c_in
     }
 }
 
-/// The server's last call.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn RedisModule_OnUnload(_ctx: Raw) -> c_int {
-    guarded((), Keyward::unload);
+/// Takes leave.
+pub(crate) fn on_unload<E: Entries>() -> c_int {
+    guarded((), E::unload);
     OK
 }
 

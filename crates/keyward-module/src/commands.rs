@@ -11,9 +11,8 @@ pub(crate) use schema::tell_plan;
 use keyward_rules::RuleBook;
 use keyward_schema::{KeyId, Mode};
 
-use crate::api::{Argv, Ctx, Entries, Info};
+use crate::api::{Argv, Ctx, Entries, Info, REFUSE, Run};
 use crate::figures::{Remembered, Told};
-use crate::filter::REFUSE;
 use crate::guard;
 use crate::judged::{self, Turn};
 use crate::state::State;
@@ -33,7 +32,7 @@ struct Own {
     run: Handler,
 }
 
-const OWN: [Own; 8] = [
+const OWN: [Own; 9] = [
     Own { name: REFUSE, flags: "fast", categories: ANYBODY, key: 2, run: refuse },
     Own {
         name: "keyward.match",
@@ -70,6 +69,13 @@ const OWN: [Own; 8] = [
         categories: "read slow",
         key: 0,
         run: misfits::misfits,
+    },
+    Own {
+        name: "keyward.debug",
+        flags: "admin",
+        categories: "admin dangerous slow",
+        key: 0,
+        run: debug,
     },
     Own {
         name: "keyward.refusals",
@@ -243,6 +249,21 @@ fn mode(ctx: Ctx<'_>, state: &State, args: &[&[u8]]) -> Result<(), String> {
     }
     ctx.send_text(c"OK");
     Ok(())
+}
+
+/// `keyward.debug PANIC`: panics, to see what becomes of that; where the server has DEBUG for all.
+fn debug(ctx: Ctx<'_>, _state: &State, args: &[&[u8]]) -> Result<(), String> {
+    let words: [&[u8]; 3] = [b"CONFIG", b"GET", b"enable-debug-command"];
+    let reply = ctx.call(Run::Read, words.into_iter());
+    let is_allowed = reply.elements().nth(1).is_some_and(|value| value.bytes() == Some(b"yes"));
+    match args {
+        [word] if is_allowed && word.eq_ignore_ascii_case(b"panic") => {
+            panic!("keyward.debug PANIC was asked for")
+        }
+        [_] if is_allowed => Err("ERR keyward.debug takes PANIC".to_owned()),
+        [_] => Err("ERR keyward.debug is not allowed: enable-debug-command is not yes".to_owned()),
+        _ => Err(wrong_arity("keyward.debug")),
+    }
 }
 
 /// The last refusals and warnings, the newest first: time, database, what became of the command,

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use keyward_rules::RuleBook;
 
-use crate::api::{Argv, Ctx, Entries, Filtered, Gone, Info, Key, Loudness, Run, log_anywhere};
+use crate::api::{
+    Argv, Ctx, Entries, Filtered, Gone, Info, Key, Loudness, Run, log_anywhere, server_functions,
+};
 use crate::judged::{self, Turn};
 use crate::routes::Routes;
 use crate::schemas::{self, Arguments, OnError};
@@ -13,6 +15,8 @@ use crate::{commands, filter, guard, plan};
 
 /// The module.
 pub(crate) struct Keyward;
+
+server_functions!(Keyward);
 
 impl Entries for Keyward {
     fn load(ctx: Ctx<'_>, args: Argv<'_>) -> bool {
@@ -129,7 +133,8 @@ fn load(ctx: Ctx<'_>, args: Argv<'_>) -> Result<State, Vec<String>> {
     // What comes with a slot is told apart by `keyward.X` alone, so that on a node of a cluster
     // the filter decides nothing by itself.
     let has_one_database = !is_cluster && database_count(ctx) == Some(1);
-    let place = Place { has_one_database, is_cluster, is_replica: ctx.is_replica() };
+    let (is_replica, is_from_start) = (ctx.is_replica(), ctx.is_starting());
+    let place = Place { has_one_database, is_cluster, is_replica, is_from_start };
     // Which of them are in force is decided once the server has loaded its data.
     ctx.start_timer::<Keyward>();
     Ok(State::new(books, routes, arguments.files, place))

@@ -17,13 +17,10 @@ use keyward_rules::host::{Deadline, rewrite};
 use keyward_rules::{Blind, Judged, RuleBook, Verdict};
 use keyward_schema::Lifetime;
 
-use crate::api::{Ctx, Filtered};
+use crate::api::{Ctx, Filtered, REFUSE};
 use crate::cluster;
 use crate::routes::{PREFIX, Route};
 use crate::state::{State, state};
-
-/// The command that returns a refusal: its text, then the key that it is about.
-pub(crate) const REFUSE: &str = "keyward.refuse";
 
 pub(crate) fn filter(filtered: &mut Filtered<'_>) {
     let Some(name) = filtered.get(0) else { return };

@@ -52,7 +52,9 @@ pub(crate) fn decide(ctx: Ctx<'_>, state: &State) {
     let mark = Mark::read(ctx);
     let selected = ctx.db();
     for (db, book) in state.books() {
-        let is_marked = mark.governed.get(&db) == Some(&digest(book.declared()));
+        // Into a server that runs already the module comes after a time without it.
+        let is_marked =
+            state.is_from_start && mark.governed.get(&db) == Some(&digest(book.declared()));
         if ctx.is_replica() || is_marked || !has_rows(ctx, db) {
             continue;
         }

@@ -32,6 +32,8 @@ pub(crate) struct Place {
     pub(crate) has_one_database: bool,
     pub(crate) is_cluster: bool,
     pub(crate) is_replica: bool,
+    /// The module came with the server, which has served nobody without it.
+    pub(crate) is_from_start: bool,
 }
 
 /// All that the module keeps.
@@ -44,6 +46,8 @@ pub(crate) struct State {
     pub(crate) has_one_database: bool,
     /// The server is a node of a cluster.
     pub(crate) is_cluster: bool,
+    /// The module came with the server.
+    pub(crate) is_from_start: bool,
     is_replica: AtomicBool,
     ended: Mutex<Vec<Ended>>,
     /// The schema files.
@@ -57,6 +61,8 @@ pub(crate) struct State {
     plan: Mutex<Option<Box<Plan>>>,
     /// What was written since the plan began; none if there is no plan.
     changed: Mutex<Option<Changed>>,
+    /// There is something in it; every command asks.
+    is_planning: AtomicBool,
 }
 
 /// More keys than these are not looked at again: the plan is given up.
@@ -90,7 +96,7 @@ impl State {
         files: Vec<PathBuf>,
         place: Place,
     ) -> State {
-        let Place { has_one_database, is_cluster, is_replica } = place;
+        let Place { has_one_database, is_cluster, is_replica, is_from_start } = place;
         let tables = books.iter().map(|(db, book)| (*db, book.schema().keys.len())).collect();
         State {
             books: RwLock::new(books.into_iter().map(|(db, book)| (db, Arc::new(book))).collect()),
@@ -98,6 +104,7 @@ impl State {
             figures: Figures::new(tables),
             has_one_database,
             is_cluster,
+            is_from_start,
             is_replica: AtomicBool::new(is_replica),
             ended: Mutex::new(Vec::new()),
             files,
@@ -106,6 +113,7 @@ impl State {
             lapsed: Mutex::default(),
             plan: Mutex::default(),
             changed: Mutex::default(),
+            is_planning: AtomicBool::new(false),
         }
     }
 
@@ -116,7 +124,7 @@ impl State {
 
     /// The same; who asks so decides.
     pub(crate) fn take_undecided(&self) -> bool {
-        self.is_undecided.swap(false, Ordering::Relaxed)
+        self.is_undecided() && self.is_undecided.swap(false, Ordering::Relaxed)
     }
 
     /// Whether the schema of a database observes until it is applied.
@@ -154,6 +162,7 @@ impl State {
         let keys = BTreeSet::new();
         *self.changed() = Some(Changed { db: plan.db, begin: Instant::now(), keys });
         *self.plan() = Some(Box::new(plan));
+        self.is_planning.store(true, Ordering::Relaxed);
     }
 
     /// Whether a plan is being made.
@@ -163,7 +172,7 @@ impl State {
 
     /// Whether there is a plan for which changes are kept in mind.
     pub(crate) fn is_planning(&self) -> bool {
-        self.changed().is_some()
+        self.is_planning.load(Ordering::Relaxed)
     }
 
     /// Takes the plan, to go on with it: commands run meanwhile.
@@ -184,6 +193,7 @@ impl State {
     /// Forgets the plan.
     pub(crate) fn end_plan(&self) {
         (*self.plan(), *self.changed()) = (None, None);
+        self.is_planning.store(false, Ordering::Relaxed);
     }
 
     /// Keeps in mind that a key was written. Of a plan that is given up nothing is.
@@ -193,6 +203,7 @@ impl State {
         of_plan.keys.insert(key.to_vec());
         if of_plan.keys.len() > CHANGED_MAX || of_plan.begin.elapsed() > PLAN_KEPT {
             *changed = None;
+            self.is_planning.store(false, Ordering::Relaxed);
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use keyward_testkit::{Random, wait_until};
 
 use crate::nodes::Cluster;
+use crate::served::Served;
 
 /// Ties within a slot: everything of a shop has its name in a hash tag.
 const SCHEMA: &str = r#"
@@ -257,4 +258,31 @@ fn a_replica_that_takes_over_keeps_them() {
         write(&mut cluster, &mut random);
     }
     assert_derived(&mut cluster);
+}
+
+#[test]
+fn databases_of_a_node_beside_the_governed_one_are_left_alone() {
+    let bus = keyward_testkit::free_port().to_string();
+    let options = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-databases", "3"];
+    let served = Served::with(SCHEMA, &options);
+    let mut served = served.unwrap_or_else(|error| panic!("{error}"));
+    served.check(&[("CLUSTER ADDSLOTSRANGE 0 16383", "OK")]);
+    wait_until(|| served.call("CLUSTER INFO").contains("cluster_state:ok"));
+    let refused = |command: &str| {
+        format!("-SCHEMA {command} into database 0, the keyspace shops, is not judged here")
+    };
+    served.check(&[
+        ("HSET user:{a}:1 plan gold email x seen 5", "3"),
+        ("SELECT 1", "OK"),
+        ("SET stranger x", "OK"),
+        ("SET user:{a}:2 x", "OK"),
+        ("MOVE user:{a}:2 0", &refused("MOVE")),
+        ("COPY user:{a}:2 user:{a}:3 DB 0", &refused("COPY")),
+        ("COPY user:{a}:2 user:{a}:3 DB 2", "1"),
+        ("SELECT 0", "OK"),
+        // What leaves takes along what was derived from it.
+        ("MOVE user:{a}:1 2", "1"),
+        ("EXISTS by_email:{a}:x seen:{a} plan:{a}:gold", "0"),
+        ("DBSIZE", "0"),
+    ]);
 }

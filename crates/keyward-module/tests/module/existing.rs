@@ -174,6 +174,8 @@ fn a_start_under_the_same_schema_has_it_in_force_and_another_one_observes() {
     let mut served = start(crate::SCHEMA);
     served.check(&[("HSET user:1 status active plan gold email a seen 5", "4")]);
     assert!(Path::new(&place).join("dump.rdb.keyward").exists());
+    // An orderly end changes nothing of it.
+    let _ = served.client.call(["SHUTDOWN"]);
     drop(served);
     let mut served = start(&format!("# The same, with a comment.\n{}", crate::SCHEMA));
     served.check(&[
@@ -207,6 +209,37 @@ fn a_start_under_the_same_schema_has_it_in_force_and_another_one_observes() {
     assert!(!is_applied(&mut served));
     let (name, _) = plan(&mut served);
     served.check(&[(&format!("keyward.schema APPLY {name}"), "OK"), ("GET by_email:a", "1")]);
+}
+
+#[test]
+fn unloading_under_load_and_loading_again_observes_what_was_written_without() {
+    let mut served = Served::start(&["--enable-module-command", "yes", "--io-threads", "4"]);
+    let address = served.server.address();
+    let writer = move |number: usize| {
+        let mut client = keyward_testkit::Client::connect(address).expect("a connection");
+        for id in 0..400 {
+            let id = number * 1000 + id;
+            let write = format!("HSET user:{id} status active plan gold email m{id} seen {id}");
+            assert_eq!(crate::served::told(&mut client, &write), "4");
+        }
+    };
+    let writers: Vec<_> = (1..5).map(|number| std::thread::spawn(move || writer(number))).collect();
+    wait_until(|| served.call("DBSIZE").parse::<usize>().is_ok_and(|count| count > 50));
+    served.check(&[("MODULE UNLOAD keyward", "OK")]);
+    for writer in writers {
+        writer.join().expect("it wrote all");
+    }
+    let entries = served.call("ZCARD seen").parse::<usize>().expect("a number");
+    assert!((1..1600).contains(&entries), "{entries} of 1600 came while the module was there");
+    let file = served.schema.path().join("shop.toml");
+    served.check(&[(&format!("MODULE LOAD {} {}", module(), file.display()), "OK")]);
+    assert!(served.call("INFO keyward").contains("keyward_db0_is_applied:0"));
+    let (name, _) = plan(&mut served);
+    served.check(&[
+        (&format!("keyward.schema APPLY {name}"), "OK"),
+        ("ZCARD seen", "1600"),
+        ("SCARD active:gold", "1600"),
+    ]);
 }
 
 #[test]

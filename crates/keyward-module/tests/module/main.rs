@@ -9,6 +9,7 @@ mod random;
 mod rights;
 mod rules;
 mod served;
+mod watched;
 
 /// A schema with every tie that the module keeps.
 const SCHEMA: &str = r#"

@@ -283,6 +283,29 @@ fn modes_figures_and_explanations() {
 }
 
 #[test]
+fn a_panic_ends_at_the_entry_and_is_counted_and_logged() {
+    let mut served = Served::start(&[]);
+    let refused = "-ERR Keyward failed; see the server's log";
+    served.check(&[
+        ("keyward.debug PANIC", refused),
+        ("MULTI", "OK"),
+        ("HSET user:1 status active plan gold email a", "QUEUED"),
+        ("keyward.debug PANIC", "QUEUED"),
+        ("GET by_email:a", "QUEUED"),
+        ("EXEC", &format!("3 {refused} 1")),
+        ("HSET user:2 status active plan gold email b", "3"),
+        ("SMEMBERS active:gold", "1 2"),
+        ("CONFIG GET enable-debug-command", "enable-debug-command yes"),
+    ]);
+    assert!(served.call("INFO keyward").contains("keyward_panics:2"));
+    let log = std::fs::read_to_string(served.server.directory().join("log")).expect("a log");
+    assert!(log.contains("Keyward panicked; the command is refused"), "{log}");
+    let mut served = Served::start(&["--enable-debug-command", "no"]);
+    let refused = "-ERR keyward.debug is not allowed: enable-debug-command is not yes";
+    served.check(&[("keyward.debug PANIC", refused)]);
+}
+
+#[test]
 fn other_databases_are_left_alone_and_not_swapped_in() {
     let mut served = Served::start(&[]);
     served.check(&[
