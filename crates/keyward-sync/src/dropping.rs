@@ -154,6 +154,10 @@ impl Lists<'_> {
 
     /// Which of these items are in the table, and were pushed long enough ago.
     async fn may_go(&self, items: &[(&[u8], &[u8])]) -> Result<Vec<bool>, FollowError> {
+        let bytes: usize = items.iter().map(|(name, item)| name.len() + item.len()).sum();
+        if bytes > ASKED_BYTES_MAX && items.len() > 1 {
+            return self.may_go_in_halves(items).await;
+        }
         let origin = Origin { id: EntryId::default(), item: Some(0), again: None };
         let mut may_go = vec![false; items.len()];
         let (mut owners, mut all): (Vec<usize>, Vec<Row>) = (Vec::new(), Vec::new());
@@ -186,15 +190,17 @@ impl Lists<'_> {
             Err(error) => match Failure::at(&self.sink.table, error) {
                 // A value that no column takes: then the table does not have it either.
                 Failure::Refused(_) if items.len() == 1 => Ok(vec![false]),
-                Failure::Refused(_) => {
-                    let (first, second) = items.split_at(items.len() / 2);
-                    let mut all = Box::pin(self.may_go(first)).await?;
-                    all.extend(Box::pin(self.may_go(second)).await?);
-                    Ok(all)
-                }
+                Failure::Refused(_) => self.may_go_in_halves(items).await,
                 Failure::Store(error) => Err(error.into()),
             },
         }
+    }
+
+    async fn may_go_in_halves(&self, items: &[(&[u8], &[u8])]) -> Result<Vec<bool>, FollowError> {
+        let (first, second) = items.split_at(items.len() / 2);
+        let mut all = Box::pin(self.may_go(first)).await?;
+        all.extend(Box::pin(self.may_go(second)).await?);
+        Ok(all)
     }
 }
 

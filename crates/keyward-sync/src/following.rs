@@ -292,8 +292,10 @@ async fn watched<T>(tell: &mut Tell, what: &str, work: impl Future<Output = T>) 
 
 /// Tells that so many items were refused, if any were.
 fn tell_refused(tell: &mut Tell, dead_letters: usize) {
-    if dead_letters > 0 {
-        tell(&format!("{dead_letters} items were refused: see keyward_dead_letters"));
+    match dead_letters {
+        0 => {}
+        1 => tell("1 item was refused: see keyward_dead_letters"),
+        many => tell(&format!("{many} items were refused: see keyward_dead_letters")),
     }
 }
 

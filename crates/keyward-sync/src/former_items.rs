@@ -11,9 +11,12 @@
 //! Not here: entries of streams.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use keyward_resp::Frame;
-use keyward_schema::{DataType, Key, Matcher, Schema, Sink, SinkKind, changefeed_key};
+use keyward_schema::{
+    ColumnSource, DataType, Key, Matcher, Schema, Sink, SinkKind, changefeed_key,
+};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
@@ -21,14 +24,18 @@ use crate::database::DatabaseError;
 use crate::entry::{Entry, EntryId};
 use crate::following::FollowError;
 use crate::history::Place;
+use crate::pace::Pace;
 use crate::row::{Held, Origin, Row, masked, rows_of};
 use crate::source::{Source, SourceError};
 use crate::store::dead_letters::letters_of;
 use crate::store::{self, Batch, Change, Failure, Stored, What, apart, rows};
 use crate::{ddl, sight, statement};
 
-/// How many lists are looked at together.
+/// The most lists that are looked at together.
 const LISTS_AT_ONCE: usize = 100;
+/// About the most bytes of items that the table is asked about together: PostgreSQL takes no message
+/// of a gigabyte.
+const ASKED_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Stores items that are in lists and were never told; how many, and how many became dead letters.
 ///
@@ -180,11 +187,15 @@ struct Filling<'a, 'c> {
 
 impl Filling<'_, '_> {
     async fn run(&mut self, lists: &Lists<'_>, source: &mut Source) -> Result<(), FollowError> {
-        let mut cursor = b"0".to_vec();
+        let (mut cursor, mut pace) = (b"0".to_vec(), Pace::up_to(LISTS_AT_ONCE));
         loop {
             let (next, names) = lists.scan(source, &cursor)?;
-            for names in names.chunks(LISTS_AT_ONCE) {
-                self.fill(lists, source, names).await?;
+            let mut rest = &names[..];
+            while !rest.is_empty() {
+                let (some, others) = rest.split_at(pace.count.min(rest.len()));
+                let bytes = self.fill(lists, source, some).await?;
+                pace.adapt(some.len(), bytes);
+                rest = others;
             }
             cursor = next;
             if cursor == b"0" {
@@ -193,12 +204,13 @@ impl Filling<'_, '_> {
         }
     }
 
+    /// Stores what the table lacks of some lists; how many bytes they hold.
     async fn fill(
         &mut self,
         lists: &Lists<'_>,
         source: &mut Source,
         names: &[Vec<u8>],
-    ) -> Result<(), FollowError> {
+    ) -> Result<usize, FollowError> {
         let requests: Vec<Vec<&[u8]>> =
             names.iter().map(|name| vec![b"LRANGE", &name[..], b"0", b"-1"]).collect();
         let replies = source.ask_all(&requests)?;
@@ -206,9 +218,10 @@ impl Filling<'_, '_> {
         let (key, keyspace) = (lists.key, &*lists.schema.keyspace.name);
         let letters = letters_of(self.transaction, keyspace, self.sink, names).await;
         let mut letters = letters.map_err(Failure::into_error)?;
-        let mut changes: Vec<Change> = Vec::new();
+        let (mut changes, mut bytes): (Vec<Change>, usize) = (Vec::new(), 0);
         for (name, reply) in names.iter().zip(&replies) {
             let items = items_of(reply)?;
+            bytes += items.iter().map(Vec::len).sum::<usize>();
             let mut items = self.told.leave_out(name, items);
             if let Some(letters) = letters.remove(name) {
                 items = leave_out(items, letters, |item| masked(key, Some(self.sink), item));
@@ -217,7 +230,8 @@ impl Filling<'_, '_> {
                 changes.push(self.change(lists, name, item));
             }
         }
-        self.store(lists.schema, changes).await
+        self.store(lists.schema, changes).await?;
+        Ok(bytes)
     }
 
     /// What an item does to the table.
@@ -238,7 +252,7 @@ impl Filling<'_, '_> {
     /// Stores those that the table lacks.
     async fn store(&mut self, schema: &Schema, all: Vec<Change>) -> Result<(), FollowError> {
         let mut changes: Vec<Change> = Vec::new();
-        let mut parts = vec![all];
+        let mut parts = parts_of(self.sink, all);
         while let Some(mut part) = parts.pop() {
             match self.lacking(&part).await? {
                 Some(lacking) => changes.extend(
@@ -255,6 +269,7 @@ impl Filling<'_, '_> {
         if changes.is_empty() {
             return Ok(());
         }
+        changes.sort_by_key(|change| change.item.as_ref().map(|(number, _)| *number));
         let batch = Batch { changes, ..Batch::default() };
         let stored = apart::store(self.transaction, schema, &batch).await;
         self.stored.add(stored.map_err(Failure::into_error)?);
@@ -304,6 +319,27 @@ impl Filling<'_, '_> {
     }
 }
 
+/// Items in parts that are not too large. Those that say the same are in the same one: each counts as
+/// often as the table has it.
+fn parts_of(sink: &Sink, all: Vec<Change>) -> Vec<Vec<Change>> {
+    let item = |change: &Change| change.item.as_ref().map_or(0, |(_, item)| item.len());
+    let bytes: usize = all.iter().map(|change| change.name.len() + item(change)).sum();
+    let count = bytes / ASKED_BYTES_MAX + 1;
+    let says: Vec<usize> = (0..sink.columns.len())
+        .filter(|at| !matches!(sink.columns[*at].from, ColumnSource::Time | ColumnSource::Entry))
+        .collect();
+    let mut parts: Vec<Vec<Change>> = (0..count).map(|_| Vec::new()).collect();
+    for change in all {
+        let mut hasher = DefaultHasher::new();
+        if let What::Store(rows) = &change.what {
+            rows.iter().for_each(|row| says.iter().for_each(|at| row[*at].hash(&mut hasher)));
+        }
+        let at = usize::try_from(hasher.finish() % count as u64).unwrap_or(0);
+        parts[at].push(change);
+    }
+    parts
+}
+
 /// The items of a list. A row that does not fit its key has none.
 fn items_of(reply: &Frame) -> Result<Vec<Vec<u8>>, SourceError> {
     match reply {
@@ -314,5 +350,35 @@ fn items_of(reply: &Frame) -> Result<Vec<Vec<u8>>, SourceError> {
             let items = reply.as_elements().unwrap_or_default().iter();
             Ok(items.filter_map(|item| Some(item.as_bytes()?.to_vec())).collect())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_items_are_asked_about_together_and_not_too_many_bytes() {
+        let schema = "[keyspace]\nname = 'l'\n[key.\"l:{id}\"]\ntype = 'list'\nttl = 'none'\n\
+                      items = 'string'\nallow = ['KW0310: kept']\nsink = { append = 'l' }";
+        let schema = keyward_schema::check("l.toml", schema.as_bytes()).schema.expect("a schema");
+        let (key, sink) = ddl::sinks(&schema).next().expect("a sink");
+        let change = |number: usize| {
+            let id = EntryId::default();
+            // Each is there twice.
+            let item = format!("{}-{}", number / 2, "x".repeat(1024 * 1024)).into_bytes();
+            let origin = Origin { id, item: Some(number), again: None };
+            let rows = rows_of(key, sink, b"l:1", &Held::Text(&item), origin).expect("a row");
+            let (name, what) = (b"l:1".to_vec(), What::Store(rows));
+            Change { id, key: 0, name, what, item: Some((number, item)) }
+        };
+        let parts = parts_of(sink, (0..200).map(change).collect());
+        assert_eq!(parts.len(), 7);
+        let item = |change: &Change| change.item.as_ref().map(|(number, _)| number / 2);
+        for part in &parts {
+            assert!(part.chunks(2).all(|pair| pair.len() == 2 && item(&pair[0]) == item(&pair[1])));
+            assert!(part.len() < 100, "{}", part.len());
+        }
+        assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), 200);
     }
 }

@@ -269,9 +269,11 @@ impl Table<'_, '_> {
                 let asked = rest.iter().map(|name| (self.key, *name));
                 let looked = sight::look(source, asked, Extent::COMPARED)?;
                 let (page, others) = rest.split_at(looked.len());
-                let (more, other) = self.fill_page(page, &looked, step).await?;
-                stored += more;
-                altered += other;
+                for (page, looked) in sight::pieces(page, &looked, sight::COMPARED_BYTES) {
+                    let (more, other) = self.fill_page(page, looked, step).await?;
+                    stored += more;
+                    altered += other;
+                }
                 rest = others;
             }
             cursor = next;

@@ -6,6 +6,8 @@
 
 mod fields;
 
+use std::collections::HashSet;
+
 use keyward_schema::{
     Column, ColumnSource, ColumnType, Content, Extra, Key, Kind, Object, Shape, Sink, Type,
     timestamp_text,
@@ -141,12 +143,25 @@ pub fn rows_of(
     let making = Making { key, sink, name, held, origin, fields };
     let mut rows = vec![making.row("")?];
     for split in making.splits() {
-        rows.push(making.row(&split)?);
+        rows.push(making.row(split)?);
     }
     if rows.len() > 1 && making.has_nothing_but_splits(&rows[0]) {
         rows.remove(0);
     }
-    Ok(rows)
+    match rows.iter().any(|row| is_larger(row, ROW_BYTES_MAX)) {
+        true => {
+            let problem = "has a gigabyte, which PostgreSQL does not take at once";
+            Err(Unfit { column: "the row".into(), problem })
+        }
+        false => Ok(rows),
+    }
+}
+
+/// The most bytes of a row: PostgreSQL ends a connection that sends it a gigabyte together.
+const ROW_BYTES_MAX: usize = 1_000_000_000;
+
+fn is_larger(row: &Row, most: usize) -> bool {
+    row.iter().flatten().map(String::len).sum::<usize>() > most
 }
 
 /// The columns of the primary key of what a key names, for a row that is gone.
@@ -190,15 +205,10 @@ impl Making<'_> {
     }
 
     /// The words by which fields are split into rows.
-    fn splits(&self) -> Vec<String> {
-        let mut splits: Vec<String> = Vec::new();
-        for name in self.undeclared() {
-            let word = self.sink.columns.iter().find_map(|column| split_word(column, name));
-            if let Some(word) = word.filter(|word| !splits.iter().any(|known| known == word)) {
-                splits.push(word.to_owned());
-            }
-        }
-        splits
+    fn splits(&self) -> Vec<&str> {
+        let mut known: HashSet<&str> = HashSet::new();
+        let word = |name| self.sink.columns.iter().find_map(|column| split_word(column, name));
+        self.undeclared().filter_map(word).filter(|word| known.insert(word)).collect()
     }
 
     /// Whether a row has the key's columns alone.

@@ -38,6 +38,9 @@ pub(crate) fn scan(
 /// What a row of the server is in its table; nothing if there is none.
 pub(crate) type Looked = Option<Result<Vec<Row>, Unfit>>;
 
+/// About so many bytes of rows are compared together.
+pub(crate) const COMPARED_BYTES: usize = 16 * 1024 * 1024;
+
 /// How many rows are looked at: so many at least, and no more once they are this large together.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
@@ -47,7 +50,7 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// Where rows are compared, some after the other.
-    pub(crate) const COMPARED: Extent = Extent { least: 1, bytes: 16 * 1024 * 1024 };
+    pub(crate) const COMPARED: Extent = Extent { least: 1, bytes: COMPARED_BYTES };
 }
 
 /// Looks at rows as they are now, from the first on; what there is of each. They may be fewer than
@@ -76,6 +79,26 @@ pub(crate) fn look<'a>(
             return Ok(looked);
         }
     }
+}
+
+/// Rows that were looked at, in pieces that hold no more than so many bytes, or one row that does:
+/// PostgreSQL takes no message of a gigabyte.
+pub(crate) fn pieces<'a, N>(
+    names: &'a [N],
+    looked: &'a [Frame],
+    most: usize,
+) -> Vec<(&'a [N], &'a [Frame])> {
+    let (mut pieces, mut start, mut held) = (Vec::new(), 0, 0);
+    for (at, reply) in looked.iter().enumerate() {
+        let bytes = bytes_of(reply);
+        if held + bytes > most && at > start {
+            pieces.push((&names[start..at], &looked[start..at]));
+            (start, held) = (at, 0);
+        }
+        held += bytes;
+    }
+    pieces.push((&names[start..looked.len()], &looked[start..]));
+    pieces
 }
 
 /// How much a reply holds.
@@ -211,5 +234,29 @@ pub(crate) fn each_entry(
         if is_last {
             return Ok(last);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_rows_are_compared_some_at_a_time() {
+        let lengths = |bytes: &[usize]| -> Vec<usize> {
+            let looked: Vec<Frame> =
+                bytes.iter().map(|bytes| Frame::Bulk(vec![b'x'; *bytes])).collect();
+            let names: Vec<usize> = (0..bytes.len()).collect();
+            let pieces = pieces(&names, &looked, 10);
+            assert!(pieces.iter().all(|(names, looked)| names.len() == looked.len()));
+            assert_eq!(
+                pieces.iter().flat_map(|(names, _)| names.to_vec()).collect::<Vec<_>>(),
+                names
+            );
+            pieces.iter().map(|(names, _)| names.len()).collect()
+        };
+        assert_eq!(lengths(&[1, 2, 3]), [3]);
+        assert_eq!(lengths(&[5, 5, 1]), [2, 1]);
+        assert_eq!(lengths(&[20, 20, 1, 9, 1]), [1, 1, 2, 1]);
     }
 }

@@ -132,16 +132,35 @@ impl Source {
         self.input.resize(start + READ_BYTES, 0);
         let outcome = self.link.read(&mut self.input[start..]);
         self.input.truncate(start + *outcome.as_ref().unwrap_or(&0));
-        match outcome? {
+        match outcome.map_err(in_words)? {
             0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             _ => Ok(()),
         }
     }
 }
 
+/// What failed, in words where the system's own say nothing: the link's patience was at an end.
+fn in_words(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            io::Error::new(io::ErrorKind::TimedOut, "it has said nothing for too long")
+        }
+        _ => error,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_says_nothing_is_told_in_words() {
+        let (link, _other) = std::os::unix::net::UnixStream::pair().expect("a connection");
+        link.set_read_timeout(Some(std::time::Duration::from_millis(1))).expect("its patience");
+        let error = Source::new(Box::new(link)).ask("PING", &[b"PING"]).expect_err("no reply");
+        let told = "the connection to the server failed: it has said nothing for too long";
+        assert_eq!(error.to_string(), told);
+    }
 
     #[test]
     fn a_right_that_lacks_is_named() {

@@ -126,8 +126,9 @@ pub(crate) fn name_columns(sink: &Sink) -> Vec<usize> {
     (0..sink.columns.len()).filter(is_name).collect()
 }
 
-/// Which of the given rows the table has otherwise, or not at all; and whether nothing that the
-/// table has is lost by storing them: it has no such row, or no value where there is one.
+/// Which of the given rows the table has otherwise, or not at all; whether nothing that the table
+/// has is lost by storing them: it has no such row, or no value where there is one; and whether it
+/// has no such row.
 pub(crate) fn differing(sink: &Sink) -> String {
     let given_value = |at: usize| cast(&sink.columns[at], &given_column(at));
     let own = |at: usize| format!("t.{}", name(&sink.columns[at].name));
@@ -144,7 +145,8 @@ pub(crate) fn differing(sink: &Sink) -> String {
     let is_lost: String = is_lost.collect();
     let differs: Vec<String> = ["t.ctid IS NULL".to_owned()].into_iter().chain(differs).collect();
     format!(
-        "SELECT given.place, NOT (false{is_lost}) FROM {} LEFT JOIN {} AS t ON {} WHERE {}",
+        "SELECT given.place, NOT (false{is_lost}), t.ctid IS NULL \
+         FROM {} LEFT JOIN {} AS t ON {} WHERE {}",
         given(sink.columns.len()),
         name(&sink.table),
         is_same.join(" AND "),

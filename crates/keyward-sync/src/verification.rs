@@ -22,7 +22,7 @@ use crate::sight::{self, Extent};
 use crate::source::Source;
 use crate::{ddl, statement, store};
 
-/// The most rows that a table alone has which are looked at.
+/// The most rows that a table alone has which are looked at, besides those on their way.
 const SURPLUS_MAX: u64 = 10_000;
 /// The most differences that are told one by one.
 pub const DIFFERENCES_TOLD: usize = 100;
@@ -61,7 +61,8 @@ pub async fn verify(
         .expect("a checked schema has patterns that a matcher can tell apart");
     let mut suspects: BTreeMap<String, String> = BTreeMap::new();
     let mut verification = Verification::default();
-    for (key, sink) in ddl::sinks(schema).filter(|(_, sink)| sink.kind == SinkKind::Mirror) {
+    let mirrors = || ddl::sinks(schema).filter(|(_, sink)| sink.kind == SinkKind::Mirror);
+    for (key, sink) in mirrors() {
         let mut seen = SeenRows { transaction: &transaction, key, sink, suspects: &mut suspects };
         seen.prepare().await?;
         let mut cursor = b"0".to_vec();
@@ -78,13 +79,18 @@ pub async fn verify(
                 break;
             }
         }
-        seen.find_surplus().await?;
     }
     let feed = changefeed_key(&schema.keyspace.name).into_bytes();
     let pending: BTreeSet<String> = sight::pending(source, &feed, place.entry)?
         .iter()
         .map(|name| name.escape_ascii().to_string())
         .collect();
+    // What is on its way is among what tables have alone, however much that is.
+    let most = SURPLUS_MAX + pending.len() as u64;
+    for (key, sink) in mirrors() {
+        let mut seen = SeenRows { transaction: &transaction, key, sink, suspects: &mut suspects };
+        seen.find_surplus(most).await?;
+    }
     verification.pending = pending.len() as u64;
     for (name, difference) in suspects {
         if pending.contains(&name) {
@@ -126,7 +132,9 @@ impl SeenRows<'_, '_> {
             let asked = rest.iter().map(|name| (self.key, *name));
             let looked = sight::look(source, asked, Extent::COMPARED)?;
             let (page, others) = rest.split_at(looked.len());
-            self.compare_page(page, &looked).await?;
+            for (page, looked) in sight::pieces(page, &looked, sight::COMPARED_BYTES) {
+                self.compare_page(page, looked).await?;
+            }
             rest = others;
         }
         Ok(names.len() as u64)
@@ -166,7 +174,7 @@ impl SeenRows<'_, '_> {
         let differing = statement::differing(self.sink);
         for found in self.transaction.query(&differing, &arrays).await? {
             let place: i64 = found.get(0);
-            let is_absent: bool = found.get(1);
+            let is_absent: bool = found.get(2);
             let at = usize::try_from(place - 1).unwrap_or(usize::MAX);
             let Some(owner) = owners.get(at) else { continue };
             let what = if is_absent { "is not in" } else { "is otherwise in" };
@@ -178,10 +186,10 @@ impl SeenRows<'_, '_> {
         Ok(())
     }
 
-    /// Rows of the table that the server does not have.
-    async fn find_surplus(&mut self) -> Result<(), DatabaseError> {
+    /// Rows of the table that the server does not have, so many at most.
+    async fn find_surplus(&mut self, most: u64) -> Result<(), DatabaseError> {
         let seen = statement::seen_table(self.sink);
-        let surplus = statement::surplus(self.sink, &seen, SURPLUS_MAX);
+        let surplus = statement::surplus(self.sink, &seen, most);
         let columns: Vec<usize> = statement::name_columns(self.sink);
         for found in self.transaction.query(&surplus, &[]).await? {
             let values: Vec<String> = (0..columns.len()).map(|at| found.get(at)).collect();

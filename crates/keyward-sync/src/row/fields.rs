@@ -1,13 +1,16 @@
 //! The fields of a row: of a hash, or of a JSON object.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::value::RawValue;
 
-/// Fields by name, in their order.
+/// Fields by name, in their order. A row may have very many of them, so that each is found by its
+/// name without a look at the others.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     found: Vec<(String, Found)>,
+    /// Where each is.
+    places: HashMap<String, usize>,
 }
 
 /// What a field holds.
@@ -38,7 +41,7 @@ impl Fields {
                 false => Err("has a field twice"),
             }
         });
-        Ok(Fields { found: found.collect::<Result<_, _>>()? })
+        Ok(Fields::in_order(found.collect::<Result<_, _>>()?))
     }
 
     /// Those of a JSON object; of names that are there twice, the last counts.
@@ -53,7 +56,12 @@ impl Fields {
             };
             (name, found)
         });
-        Some(Fields { found: found.collect() })
+        Some(Fields::in_order(found.collect()))
+    }
+
+    fn in_order(found: Vec<(String, Found)>) -> Fields {
+        let places = found.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
+        Fields { found, places }
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -61,7 +69,7 @@ impl Fields {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Found> {
-        self.found.iter().find(|(known, _)| known == name).map(|(_, found)| found)
+        self.places.get(name).map(|at| &self.found[*at].1)
     }
 
     /// All of them as a JSON object, some with three stars instead of their values.

@@ -161,6 +161,24 @@ fn an_id_that_was_given_before_bears_its_history() {
 }
 
 #[test]
+fn a_row_of_very_many_fields_takes_time_that_goes_with_their_number() {
+    let schema = schema(
+        "[key.\"k:{id}\"]\ntype = 'hash'\nttl = 'none'\nextra = 'string'\n[key.\"k:{id}\".sink]\nmirror = 'k'\ncolumns = { n = '{word}_n' }",
+    );
+    let key = &schema.keys[0];
+    let sink = key.sink.as_ref().expect("a sink");
+    let pair = |name: String| (name.into_bytes(), b"1".to_vec());
+    let extra = (0..100_000).map(|at| pair(format!("f{at}")));
+    let split = (0..100_000).map(|at| pair(format!("w{at}_n")));
+    let pairs: Vec<_> = extra.chain(split).collect();
+    let began = std::time::Instant::now();
+    let rows = rows_of(key, sink, b"k:a", &Held::Fields(&pairs), ORIGIN).expect("rows");
+    assert_eq!(rows.len(), 100_001);
+    // A look at all others for each of them takes minutes.
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
 fn what_is_secret_and_has_no_column_is_masked() {
     let schema = schema(
         "[key.\"q\"]\ntype = 'list'\nttl = 'none'\nallow = ['KW0310: drained']\n[key.\"q\".items]\nid = 'str'\ntoken = { type = 'str', secret = true }\npin = { type = 'str', secret = true }\n[key.\"q\".sink]\ndrain = 'q'\ncolumns = { pin = 'pin' }",
@@ -173,4 +191,10 @@ fn what_is_secret_and_has_no_column_is_masked() {
         r#"{\"id\":\"a\",\"pin\":\"1234\",\"token\":\"***\"}"#
     );
     assert_eq!(masked(key, Some(sink), b"se-cret"), b"***");
+}
+
+#[test]
+fn a_row_is_as_large_as_its_columns_together() {
+    let row = vec![Some("abc".to_owned()), None, Some("de".to_owned())];
+    assert!(!is_larger(&row, 5) && is_larger(&row, 4));
 }

@@ -77,7 +77,7 @@ fn a_month_that_the_database_does_not_know_is_a_dead_letter_and_holds_nobody_up(
     let (stage, server, mut client) = begun(SHOP, "RPUSH queue a");
     call_all(&mut client, "HSET usage:7:0000-01 total 1\nDEL usage:7:0000-01\nRPUSH queue b");
     let told = said(&stage.sync_once(&server));
-    assert!(told.contains("1 items were refused"), "{told}");
+    assert!(told.contains("1 item was refused"), "{told}");
     stage.check("SELECT count(*) FROM queue", "2");
     stage.check("SELECT convert_from(key, 'UTF8') FROM keyward_dead_letters", "usage:7:0000-01");
 }

@@ -1,6 +1,6 @@
 //! Each kind of sink, and what goes wrong.
 
-use keyward_testkit::wait_until;
+use keyward_testkit::{Client, wait_until};
 
 use crate::stage::{Stage, begun, call_all, said};
 
@@ -237,12 +237,32 @@ fn both_sides_are_compared_row_by_row() {
     said(&stage.sync_once(&server));
     stage.postgres.query(
         "UPDATE users SET balance = 7 WHERE id = 2; DELETE FROM cards; \
-         INSERT INTO users VALUES (9, 'Zoe', 1, 'active')",
+         INSERT INTO users VALUES (9, 'Zoe', 1, 'active'); \
+         ALTER TABLE users ALTER name DROP NOT NULL; UPDATE users SET name = NULL WHERE id = 4",
     );
     assert_eq!(
         stage.verify(&server),
-        "exit 1\ncard:a: is not in cards\nuser:2: is otherwise in users\nuser:9: is in users alone\n\
-         4 rows compared, 3 differences, 0 keys on their way\n"
+        "exit 1\ncard:a: is not in cards\nuser:2: is otherwise in users\n\
+         user:4: is otherwise in users\nuser:9: is in users alone\n\
+         4 rows compared, 4 differences, 0 keys on their way\n"
+    );
+}
+
+#[test]
+fn what_is_on_its_way_hides_no_difference() {
+    let (stage, server, mut client) = begun(SHOP, "SELECT 2");
+    let each = |client: &mut Client, what: &str| {
+        let script = format!("for id = 1, 10100 do {what} end");
+        client.call(["EVAL", &script, "0"]).expect("a reply");
+    };
+    each(&mut client, "redis.call('HSET','user:'..id,'name','Ann','balance',1,'state','active')");
+    said(&stage.sync_once(&server));
+    each(&mut client, "redis.call('DEL','user:'..id)");
+    stage.postgres.query("INSERT INTO users VALUES (20000, 'Zoe', 1, 'active')");
+    assert_eq!(
+        stage.verify(&server),
+        "exit 1\nuser:20000: is in users alone\n\
+         0 rows compared, 1 difference, 10100 keys on their way\n"
     );
 }
 
