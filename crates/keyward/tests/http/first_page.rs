@@ -227,3 +227,42 @@ fn the_others_of_a_treemap_are_inside_their_keyspace() {
     );
     assert!(chromium.complaints().is_empty(), "{:#?}", chromium.complaints());
 }
+
+#[test]
+fn a_plot_is_of_the_shortest_time_that_has_all_samples_and_its_scale_is_round() {
+    let shop = Shop::open(&[]);
+    let chromium = Chromium::start(1400, 900);
+    chromium.open(&format!("http://{}/", shop.http));
+    chromium.wait("document.querySelectorAll('tbody tr').length === 5");
+    chromium.run(
+        "const real = window.fetch;
+         window.samples = 0;
+         window.fetch = (url, options) => String(url).endsWith('/history')
+             ? Promise.resolve(new Response(JSON.stringify({ every: 15, samples: Array.from({ length: samples },
+                 () => ({ keys: 7, bytes: 3 * 1024 * 1024 - 1, reads: 250, writes: 0.3, misses: 20 })) })))
+             : real(url, options);",
+    );
+    for (samples, time) in [
+        (10, "the last 5 minutes"),
+        (30, "the last 15 minutes"),
+        (100, "the last 30 minutes"),
+        (200, "the last hour"),
+        (240, "the last hour"),
+    ] {
+        chromium.run(&format!("window.samples = {samples}"));
+        chromium.wait(&format!(
+            "document.querySelector('.plot')?.closest('figure').textContent.startsWith('Memory of all keys, {time}3 MB')"
+        ));
+        chromium.wait("[...document.querySelectorAll('.plot .xs span')].every((it) => /^\\d\\d:\\d\\d$/.test(it.textContent))");
+    }
+    let scales = chromium.run(
+        "return [...document.querySelectorAll('.plot .ys')].map((it) => [...it.children].map((label) => label.textContent).join())",
+    );
+    assert_eq!(scales, json!(["0 B,1 MB,2 MB,3 MB", "0,100,200,300", "0,0.1,0.2,0.3"]));
+    // The line of an hour begins at the left.
+    chromium.wait(
+        "(([line, field]) => Math.abs(line.left - field.left) < 8 && Math.abs(line.right - field.right) < 3)(
+             ['.chart .line', '.field'].map((it) => document.querySelector(it).getBoundingClientRect()))",
+    );
+    assert!(chromium.complaints().is_empty(), "{:#?}", chromium.complaints());
+}
