@@ -125,6 +125,37 @@ fn what_a_large_set_became_ends_in_no_time_for_its_members() {
     }
 }
 
+/// A set that is derived of many rows.
+fn derived(mode: &str) -> (TestEngine, ClientId) {
+    let schema = format!(
+        "[keyspace]\nname = \"clubs\"\nmode = \"{mode}\"\n\n\
+         [key.\"user:{{id:uint}}\"]\ntype = \"hash\"\nttl = \"1d\"\nfields = {{ name = \"str\" }}\n\n\
+         [key.\"users\"]\ntype = \"set\"\nmembers = {{ of = \"user:{{id}}\" }}\n\n\
+         [key.\"copy:{{id:uint}}\"]\ntype = \"set\"\nitems = \"str\"\nttl = \"1d\"\n"
+    );
+    let mut test = TestEngine::governed(1, &schema);
+    let client = test.engine.connect();
+    for user in 0..MEMBERS {
+        test.call(client, &format!("HSET user:{user} name x"));
+    }
+    (test, client)
+}
+
+#[test]
+fn what_contradicts_a_large_derived_set_is_found_in_no_time_for_its_members() {
+    let (mut test, client) = derived("enforce");
+    let each = time(&mut test, client, "COPY users copy:1", ":1");
+    for command in ["DEL users", "UNLINK users", "MOVE users 1", "SINTERSTORE users copy:9"] {
+        let taken = time(&mut test, client, command, "-SCHEMA users: is kept by Keyward");
+        assert!(taken * PART < each, "{command}: {taken:?}, and COPY takes {each:?}");
+        assert_eq!(test.call(client, "SCARD users"), format!(":{MEMBERS}\r\n"));
+    }
+    let (mut test, client) = derived("warn");
+    let each = time(&mut test, client, "COPY users copy:1", ":1");
+    let taken = time(&mut test, client, "DEL users", ":1");
+    assert!(taken * 2 < each, "{taken:?}, and COPY takes {each:?}");
+}
+
 #[test]
 fn a_copy_that_is_not_made_takes_no_time_for_the_members() {
     let (mut test, client) = mirrored();
