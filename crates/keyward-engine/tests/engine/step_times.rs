@@ -125,6 +125,31 @@ fn what_a_large_set_became_ends_in_no_time_for_its_members() {
     }
 }
 
+#[test]
+fn a_tick_of_a_large_end_counts_what_follows_from_the_rows_it_removes() {
+    let schema = "[keyspace]\nname = \"t\"\n\n[key.\"lease:{id:uint}\"]\ntype = \"string\"\n\
+         ttl = \"1d\"\n\n[key.\"badge:{lease_id:uint}:{n:uint}\"]\ntype = \"hash\"\n\
+         ttl = { with = \"lease:{lease_id}\" }\nfields = { code = \"str\" }\n\n\
+         [key.\"code:{lease_id:uint}:{code}\"]\ntype = \"string\"\n\
+         lookup = { of = \"badge:{lease_id}:{n}\", field = \"code\" }\n\n\
+         [key.\"badges:{n:uint}\"]\ntype = \"set\"\nmembers = { of = \"badge:{lease_id}:{n}\" }\n";
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    test.call(client, "SET lease:1 x");
+    for number in 0..2_000 {
+        test.call(client, &format!("HSET badge:1:{number} code c{number}"));
+    }
+    assert_eq!(test.call(client, "DBSIZE"), ":6001\r\n");
+    test.call(client, "DEL lease:1");
+    let mut ticks = 0;
+    while test.engine.has_pending_ends() {
+        test.tick();
+        ticks += 1;
+    }
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+    assert!(ticks > 6_000 / 80, "{ticks} ticks for 6,000 rows");
+}
+
 /// A set that is derived of many rows.
 fn derived(mode: &str) -> (TestEngine, ClientId) {
     let schema = format!(
