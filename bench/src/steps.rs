@@ -108,6 +108,19 @@ ttl  = { given = true, max = "1d", default = "2h" }
 type = "string"
 ttl  = { with = "lease:{lease_id}" }
 
+[key."badge:{lease_id:uint}:{n:uint}"]
+type   = "hash"
+ttl    = { with = "lease:{lease_id}" }
+fields = { code = "str" }
+
+[key."badge_by_code:{lease_id:uint}:{code}"]
+type   = "string"
+lookup = { of = "badge:{lease_id}:{n}", field = "code" }
+
+[key."badges:{n:uint}"]
+type    = "set"
+members = { of = "badge:{lease_id}:{n}" }
+
 [key."guest:{id:uint}"]
 type   = "json"
 ttl    = "2h"

@@ -42,6 +42,13 @@ pub(super) fn parts() -> Vec<Part> {
             stage.lead(rows);
             stage.pass(3 * HOUR_MS);
         }),
+        ("growth of companions with a lookup and a set each", |stage, rows| {
+            stage.call(&["SET", "lease:2", "x", "PX", "7200000"]);
+            for id in 0..rows {
+                stage.call(&["HSET", &format!("badge:2:{id}"), "code", &format!("c{id}")]);
+            }
+        }),
+        ("DEL of the leader of those", |stage, _| stage.call(&["DEL", "lease:2"])),
         ("sources of one set", |stage, rows| {
             let guest = |id: u64| format!("guest:{id}");
             (0..rows).for_each(|id| stage.call(&["SET", &guest(id), "{\"name\":\"x\"}"]));

@@ -126,6 +126,62 @@ fn what_a_large_set_became_ends_in_no_time_for_its_members() {
 }
 
 #[test]
+fn a_tick_of_a_large_end_counts_what_follows_from_the_rows_it_removes() {
+    let schema = "[keyspace]\nname = \"t\"\n\n[key.\"lease:{id:uint}\"]\ntype = \"string\"\n\
+         ttl = \"1d\"\n\n[key.\"badge:{lease_id:uint}:{n:uint}\"]\ntype = \"hash\"\n\
+         ttl = { with = \"lease:{lease_id}\" }\nfields = { code = \"str\" }\n\n\
+         [key.\"code:{lease_id:uint}:{code}\"]\ntype = \"string\"\n\
+         lookup = { of = \"badge:{lease_id}:{n}\", field = \"code\" }\n\n\
+         [key.\"badges:{n:uint}\"]\ntype = \"set\"\nmembers = { of = \"badge:{lease_id}:{n}\" }\n";
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    test.call(client, "SET lease:1 x");
+    for number in 0..2_000 {
+        test.call(client, &format!("HSET badge:1:{number} code c{number}"));
+    }
+    assert_eq!(test.call(client, "DBSIZE"), ":6001\r\n");
+    test.call(client, "DEL lease:1");
+    let mut ticks = 0;
+    while test.engine.has_pending_ends() {
+        test.tick();
+        ticks += 1;
+    }
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+    assert!(ticks > 6_000 / 80, "{ticks} ticks for 6,000 rows");
+}
+
+/// A set that is derived of many rows.
+fn derived(mode: &str) -> (TestEngine, ClientId) {
+    let schema = format!(
+        "[keyspace]\nname = \"clubs\"\nmode = \"{mode}\"\n\n\
+         [key.\"user:{{id:uint}}\"]\ntype = \"hash\"\nttl = \"1d\"\nfields = {{ name = \"str\" }}\n\n\
+         [key.\"users\"]\ntype = \"set\"\nmembers = {{ of = \"user:{{id}}\" }}\n\n\
+         [key.\"copy:{{id:uint}}\"]\ntype = \"set\"\nitems = \"str\"\nttl = \"1d\"\n"
+    );
+    let mut test = TestEngine::governed(1, &schema);
+    let client = test.engine.connect();
+    for user in 0..MEMBERS {
+        test.call(client, &format!("HSET user:{user} name x"));
+    }
+    (test, client)
+}
+
+#[test]
+fn what_contradicts_a_large_derived_set_is_found_in_no_time_for_its_members() {
+    let (mut test, client) = derived("enforce");
+    let each = time(&mut test, client, "COPY users copy:1", ":1");
+    for command in ["DEL users", "UNLINK users", "MOVE users 1", "SINTERSTORE users copy:9"] {
+        let taken = time(&mut test, client, command, "-SCHEMA users: is kept by Keyward");
+        assert!(taken * PART < each, "{command}: {taken:?}, and COPY takes {each:?}");
+        assert_eq!(test.call(client, "SCARD users"), format!(":{MEMBERS}\r\n"));
+    }
+    let (mut test, client) = derived("warn");
+    let each = time(&mut test, client, "COPY users copy:1", ":1");
+    let taken = time(&mut test, client, "DEL users", ":1");
+    assert!(taken * 2 < each, "{taken:?}, and COPY takes {each:?}");
+}
+
+#[test]
 fn a_copy_that_is_not_made_takes_no_time_for_the_members() {
     let (mut test, client) = mirrored();
     let each = time(&mut test, client, "COPY user:1:followers x", ":1");
