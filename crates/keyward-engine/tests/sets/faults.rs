@@ -121,7 +121,9 @@ impl World {
         for index in (0..self.nodes.len()).filter(|index| *index != self.leader) {
             let node = &mut self.nodes[index];
             let place = node.test.engine.resumption();
-            if node.is_up && place.id == id && !node.is_loading() {
+            // Who has no history has none in common with anybody.
+            let is_same = place.id == id && place.next > 0;
+            if node.is_up && is_same && !node.is_loading() {
                 candidates.push((place.next, index));
             }
         }

@@ -7,8 +7,7 @@
 //! is in as many files as it said, and is there after the power was cut.
 //!
 //! `./test` runs some; thousands: `KEYWARD_SETS=5000 cargo test --release -p keyward-engine --test
-//! sets -- --nocapture`, from seed `KEYWARD_SETS_SEED` on. With `KEYWARD_SETS_OWN_LIMITS=1` nodes
-//! remove different numbers of rows at once, as servers of different versions could.
+//! sets -- --nocapture`, from seed `KEYWARD_SETS_SEED` on.
 
 mod faults;
 mod link;

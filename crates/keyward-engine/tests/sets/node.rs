@@ -82,8 +82,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A node; `few` is what is removed at once, the same for all of a set, as it is for servers
-    /// of one version, unless `KEYWARD_SETS_OWN_LIMITS` says otherwise.
+    /// A node; `few` is what is removed at once.
     pub(crate) fn new(random: &mut Random, few: usize, now_ms: i64) -> Node {
         let seed = random.number();
         let backlog_bytes = *random.pick(&[2_000, 20_000, 1_000_000]);

@@ -52,8 +52,8 @@ impl World {
         })
     }
 
-    /// Every node has every row of the leader, which ends when it does there; derived keys are
-    /// what they come to when they are worked out anew.
+    /// Every node has every row of the leader, which ends when it does there, and when it does on
+    /// all others who follow; derived keys are what they come to when they are worked out anew.
     pub(crate) fn compare(&mut self) {
         let mut differences = Vec::new();
         for _ in 0..LOOKS {
@@ -64,9 +64,14 @@ impl World {
             let anew = self.nodes[self.leader].recomputed(self.now_ms);
             let disagreements = different_rows(&rows, &anew, self.leader);
             differences.extend(disagreements.iter().map(|line| format!("worked out anew: {line}")));
+            let mut first = None;
             for index in (0..self.nodes.len()).filter(|index| *index != self.leader) {
                 let (theirs, sum) = self.nodes[index].picture();
                 differences.extend(different_rows(&rows, &theirs, index));
+                // Who follows was told the same ends as all others who do.
+                let (other, told) = first.get_or_insert_with(|| (index, theirs.clone()));
+                let differs = theirs.iter().filter(|line| !told.contains(line));
+                differences.extend(differs.map(|line| format!("{index} has {line}, {other} not")));
                 if sum != digest {
                     differences.push(format!("{index} has {sum} and the leader {digest}"));
                 }
