@@ -86,6 +86,9 @@ impl Plan {
     pub(crate) fn begin(state: &State, db: usize, book: RuleBook, asker: Waiting) -> Plan {
         // What only observed has kept nothing.
         let before = state.book(db).filter(|_| !state.is_guarded(db));
+        if let Some(before) = &before {
+            book.inherit_modes(before);
+        }
         let survey = Survey::new(&book, before.as_deref(), |_| false);
         Plan {
             db,
@@ -97,6 +100,11 @@ impl Plan {
             asker: Some(asker),
             told: None,
         }
+    }
+
+    /// Whether a key would have a pattern.
+    pub(crate) fn concerns(&self, key: &[u8]) -> bool {
+        self.book.table_of(key).is_some()
     }
 
     /// Concludes some more; whether that is over.

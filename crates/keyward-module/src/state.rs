@@ -237,7 +237,8 @@ impl State {
 
     /// Whether any book would have to do with a key that comes to be, or a plan has.
     pub(crate) fn concerns(&self, key: &[u8]) -> bool {
-        if self.is_planning() {
+        let is_planned = |plan: Option<&Plan>| plan.is_some_and(|plan| plan.concerns(key));
+        if self.is_planning() && self.with_plan(is_planned) {
             return true;
         }
         let books = self.books.read().unwrap_or_else(PoisonError::into_inner);

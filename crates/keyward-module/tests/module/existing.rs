@@ -143,11 +143,14 @@ fn another_text_of_the_file_is_planned_and_applied_while_the_server_runs() {
     );
     assert_ne!(without, crate::SCHEMA);
     std::fs::write(served.schema.path().join("shop.toml"), without).expect("it is written");
+    // A mode that was chosen stays.
+    served.check(&[("keyward.mode warn", "OK")]);
     let (name, told) = plan(&mut served);
     assert!(told.contains("changes active:{plan}: "), "{told}");
     served.check(&[
         (&format!("keyward.schema APPLY {name} DESTROY 1"), "OK"),
         ("SMEMBERS active:gold", "2"),
+        ("keyward.mode", "shop warn"),
         ("SET token:1 b", "OK"),
         ("TTL token:1", "300"),
     ]);

@@ -37,9 +37,8 @@ impl Cluster {
             (served.unwrap_or_else(|error| panic!("{error}")), bus)
         };
         let mut all: Vec<(Served, String)> = (0..3 + 3 * replicas).map(start).collect();
-        for index in 0..3 {
+        for (index, (node, _)) in all.iter_mut().take(3).enumerate() {
             let (first, last) = (index * SLOTS / 3, (index + 1) * SLOTS / 3 - 1);
-            let node = &mut all[index].0;
             node.check(&[
                 (&format!("CLUSTER ADDSLOTSRANGE {first} {last}"), "OK"),
                 (&format!("CLUSTER SET-CONFIG-EPOCH {}", index + 1), "OK"),
