@@ -42,9 +42,11 @@ impl RuleBook {
             let mut some = BTreeSet::new();
             for row in [before, change.after].into_iter().flatten() {
                 any_element(row, &mut |member| {
-                    let has_room = some.len() < most;
-                    has_room && some.insert(member.to_vec());
-                    !has_room
+                    let is_full = some.len() >= most;
+                    if !is_full {
+                        some.insert(member.to_vec());
+                    }
+                    is_full
                 });
             }
             members.extend(some);
