@@ -84,8 +84,7 @@ function reasons(it) {
 
 /** How much a key holds, if that is more than is shown. */
 function more({ type, parts, length }) {
-  const isText = type === "string", isMasked = parts.some(([, value]) => value === "(redacted)");
-  const isCut = isText ? length > 300 && !isMasked : length > parts.length;
+  const isText = type === "string", isCut = length > (isText ? 300 : parts.length);
   return isCut ? element("div", { class: "soft" }, isText ? `… ${length} bytes in all` : `… ${length} in all`) : null;
 }
 

@@ -92,7 +92,7 @@ export const pill = (text, style = "") => element("span", { class: `pill ${style
 /** Figures side by side: what each is, its value, how it is shown, and of what is limited its share. */
 export function tiles(figures) {
   return element("div", { class: "tiles" }, figures.map(([title, value, style, used]) =>
-    element("div", { class: "tile figure", "data-tip": title }, element("span", {}, title), element("b", { class: style ?? "" }, value),
+    element("div", { class: "tile figure", "data-tip": shown(title) }, element("span", {}, shown(title)), element("b", { class: style ?? "" }, value),
       used === undefined ? null : meter(used, style))));
 }
 
@@ -104,7 +104,7 @@ export function meter(used, style = "") {
 }
 
 export function card(title, ...content) {
-  const made = element("section", { class: "card" }, element("h2", {}, title), ...content);
+  const made = element("section", { class: "card" }, element("h2", {}, shown(title)), ...content);
   // Figures in its title change; it is the same card.
   made.key = title.replace(/[\d.,]+[kMG]?/g, "");
   return made;
