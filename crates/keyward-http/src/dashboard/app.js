@@ -116,7 +116,7 @@ const VIEWS = {
     const it = all.patterns.find((it) => it.db === db && it.keyspace === keyspace && it.pattern === text);
     if (!it) return [element("p", { class: "note" }, "The schema has no such pattern.")];
     const [about, history, ties, ends, misfits, refusals] = await Promise.all([
-      ask("about?" + it.query), ask("history?" + it.query), ask("ties"), allowed("expiring?" + it.query),
+      ask("about?" + it.query), ask("history?" + it.query), ask("ties?schemas=" + all.schemas), allowed("expiring?" + it.query),
       it.misfits > 0 ? allowed("misfits?" + it.query) : null, it.refused + it.warned > 0 ? allowed("refusals") : null]);
     return pattern({ it, about, past: past(it.address, history), ties, overview: all, ends, misfits, refusals, keys: looked.get(it.address), look: () => look(it) });
   },

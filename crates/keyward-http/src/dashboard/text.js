@@ -13,11 +13,6 @@ export function shown(text) {
   });
 }
 
-/** The same, of several lines. */
-export function shownLines(text) {
-  return String(text).split("\n").map(shown).join("\n");
-}
-
 export function count(number) {
   const value = Math.abs(number);
   if (value < 10_000) return String(Math.round(number * 10) / 10);

@@ -74,7 +74,7 @@ fn a_server_that_stands_still_is_told_and_one_without_a_schema_has_no_plots() {
 #[test]
 fn names_in_titles_are_harmless_and_the_length_of_a_secret_is_masked() {
     let schema = "[keyspace]\nname = \"a\"\n[key.\"token:{n}\"]\ntype = \"string\"\nttl = \"1h\"\n\
-        secret = true\ngroup = \"<b>g</b>\u{202e}roup\"\n";
+        secret =\ttrue\ngroup = \"<b>g</b>\u{202e}roup\"\n";
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("a.toml");
     std::fs::write(&file, schema).expect("the schema is written");
@@ -94,4 +94,9 @@ fn names_in_titles_are_harmless_and_the_length_of_a_secret_is_masked() {
     chromium.open(&format!("http://default:sesame@{http}/#/document"));
     chromium.wait("document.querySelector('main h2')?.textContent === '<b>g</b>\\\\u202eroup'");
     assert_eq!(chromium.run("return document.querySelectorAll('main h2 b').length"), json!(0));
+    // Blanks of its text are blanks; what turns the direction of writing is not.
+    chromium.run("document.querySelector('article a').click()");
+    chromium.wait("document.querySelector('pre.code')?.innerText.includes('secret =    true')");
+    let text = chromium.run("return document.querySelector('pre.code').innerText").to_string();
+    assert!(text.contains("<b>g</b>\\\\u202eroup"), "{text}");
 }
