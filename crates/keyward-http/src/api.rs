@@ -80,7 +80,7 @@ pub(crate) fn answer(asked: &Asked<'_>, path: &str, query: &str) -> Result<Strin
         "about" => id().and_then(|id| about(asked, id)).ok_or_else(not_found)?,
         "ties" => ties(asked),
         "keys" => keys::look(asked, id().ok_or_else(not_found)?)?,
-        "document" => schema::document(asked),
+        "document" => return Ok(schema::document(asked)),
         "sinks" => schema::sinks(asked)?,
         "replication" => schema::replication(asked),
         "misfits" => misfits::list(asked, id().ok_or_else(not_found)?)?,
