@@ -66,13 +66,21 @@ pub(crate) struct Asked<'a> {
 /// # Errors
 /// The response for who gets none.
 pub(crate) fn answer(asked: &Asked<'_>, path: &str, query: &str) -> Result<String, Response> {
-    let id = || parameter(query, "id").and_then(|id| id.parse::<usize>().ok());
+    let told = |name: &str| parameter(query, name);
+    if told("schemas").is_some_and(|of| of != schemas(asked.reading)) {
+        return Err(Response::text(Status::Conflict, "the schema has changed meanwhile"));
+    }
+    let id = || told("id").and_then(|id| id.parse::<usize>().ok());
+    let is_of_one = query.split('&').any(|pair| pair.starts_with("id="));
+    if is_of_one && id().is_none() {
+        return Err(not_found());
+    }
     let found = match path {
         "history" => history(asked, id()),
         "about" => id().and_then(|id| about(asked, id)).ok_or_else(not_found)?,
         "ties" => ties(asked),
         "keys" => keys::look(asked, id().ok_or_else(not_found)?)?,
-        "document" => schema::document(asked),
+        "document" => return Ok(schema::document(asked)),
         "sinks" => schema::sinks(asked)?,
         "replication" => schema::replication(asked),
         "misfits" => misfits::list(asked, id().ok_or_else(not_found)?)?,
@@ -107,6 +115,11 @@ fn parameter(query: &str, name: &str) -> Option<String> {
         }
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Which schemas are in force, of which run of the server: what ids belong to.
+fn schemas(reading: &Reading) -> String {
+    format!("{}-{}", Info::read(&reading.text).text("run_id"), reading.generation())
 }
 
 fn not_found() -> Response {
@@ -145,6 +158,7 @@ pub(crate) fn overview(reading: &Reading, past: &History, mut text: String) -> S
         .collect();
     let head = json!({
         "age": reading.age.as_secs_f64(),
+        "schemas": schemas(reading),
         "server": {
             "version": info.text("keyward_version"),
             "role": info.text("role"),
@@ -163,13 +177,13 @@ pub(crate) fn overview(reading: &Reading, past: &History, mut text: String) -> S
     text.push_str(",\"patterns\":[");
     for (id, row) in rows.iter().enumerate() {
         let before = if id > 0 { "," } else { "" };
-        let _ = write!(text, "{before}{}", pattern(past, id, row));
+        let _ = write!(text, "{before}{}", pattern(row, id, &past.of(reading.generation(), id)));
     }
     text.push_str("]}");
     text
 }
 
-fn pattern(past: &History, id: usize, row: &TableRow<'_>) -> Value {
+fn pattern(row: &TableRow<'_>, id: usize, points: &[Point]) -> Value {
     let figure = |figure: PatternFigure| row.figure(figure);
     let (refused, warned) = row.by_reason();
     let reasons: Map<String, Value> = Reason::ALL
@@ -177,7 +191,6 @@ fn pattern(past: &History, id: usize, row: &TableRow<'_>) -> Value {
         .zip(refused)
         .map(|(reason, count)| (reason.name().to_owned(), json!(count)))
         .collect();
-    let points = past.of(id);
     let last = points.last().copied();
     let growth = match (points.first(), last) {
         (Some(first), Some(last)) => last.bytes - first.bytes,
@@ -208,7 +221,7 @@ fn pattern(past: &History, id: usize, row: &TableRow<'_>) -> Value {
         "writes_rate": last.map_or(0.0, |point| point.writes),
         "misses_rate": last.map_or(0.0, |point| point.misses),
         "growth": growth,
-        "spark": thinned(&points),
+        "spark": thinned(points),
     })
 }
 
@@ -224,9 +237,10 @@ fn thinned(points: &[Point]) -> Vec<f32> {
 fn history(asked: &Asked<'_>, id: Option<usize>) -> Value {
     let of_one = |Point { keys, bytes, reads, writes, misses }: Point| json!({ "keys": keys, "bytes": bytes, "reads": reads, "writes": writes, "misses": misses });
     let of_all = |Sum { keys, bytes, reads, writes, misses }: Sum| json!({ "keys": keys, "bytes": bytes, "reads": reads, "writes": writes, "misses": misses });
+    let generation = asked.reading.generation();
     let samples: Vec<Value> = match id {
-        Some(id) => asked.history.of(id).into_iter().map(of_one).collect(),
-        None => asked.history.of_all().into_iter().map(of_all).collect(),
+        Some(id) => asked.history.of(generation, id).into_iter().map(of_one).collect(),
+        None => asked.history.of_all(generation).into_iter().map(of_all).collect(),
     };
     json!({ "every": EVERY.as_secs(), "samples": samples })
 }

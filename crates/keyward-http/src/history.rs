@@ -91,6 +91,9 @@ impl History {
     /// Adds a sample.
     pub(crate) fn add(&self, reading: &Reading) {
         let tables = tables(reading);
+        if tables.is_empty() {
+            return;
+        }
         let mut samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if samples.generation != reading.generation() || samples.last.len() != tables.len() {
             *samples = Samples { generation: reading.generation(), ..Samples::default() };
@@ -117,7 +120,7 @@ impl History {
         };
         samples.last = tables.iter().map(counted).collect();
         samples.last_ns = reading.at_ns;
-        let row_bytes = size_of::<Point>() * tables.len().max(1);
+        let row_bytes = size_of::<Point>() * tables.len();
         let most = SAMPLES_MAX.min(BYTES_MAX / row_bytes).max(2);
         samples.rows.push_back(points);
         while samples.rows.len() > most {
@@ -125,16 +128,22 @@ impl History {
         }
     }
 
-    /// The points of a table, oldest first.
-    pub(crate) fn of(&self, table: usize) -> Vec<Point> {
-        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        samples.rows.iter().filter_map(|row| row.get(table).copied()).collect()
+    /// The points of a table of these schemas, oldest first. Under others the same number is
+    /// another pattern's.
+    pub(crate) fn of(&self, generation: u64, table: usize) -> Vec<Point> {
+        let points = |row: &[Point]| row.get(table).copied();
+        self.rows(generation, points).into_iter().flatten().collect()
     }
 
-    /// The sums over all tables, oldest first.
-    pub(crate) fn of_all(&self) -> Vec<Sum> {
+    /// The sums over all tables of these schemas, oldest first.
+    pub(crate) fn of_all(&self, generation: u64) -> Vec<Sum> {
+        self.rows(generation, |row| row.iter().fold(Sum::default(), Sum::and))
+    }
+
+    fn rows<T>(&self, generation: u64, of: impl Fn(&[Point]) -> T) -> Vec<T> {
         let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        samples.rows.iter().map(|row| row.iter().fold(Sum::default(), Sum::and)).collect()
+        let is_it = samples.generation == generation;
+        samples.rows.iter().filter(|_| is_it).map(|row| of(row)).collect()
     }
 }
 
@@ -165,14 +174,16 @@ mod tests {
             reading.at_ns = (step + 1) * 2_000_000_000;
             history.add(&reading);
         }
-        let points = history.of(1);
+        let points = history.of(1, 1);
         assert_eq!(points.len(), SAMPLES_MAX);
         let last = points.last().expect("there are some");
         assert_eq!((last.keys, last.reads, last.writes, last.misses), (999.0, 5.0, 0.0, 2.0));
-        assert!(history.of(2).is_empty());
+        assert!(history.of(1, 2).is_empty());
         // Keys of the pattern, and those without one.
-        let all = history.of_all();
+        let all = history.of_all(1);
         let last = all.last().expect("there are some");
         assert_eq!((all.len(), last.keys, last.misses), (SAMPLES_MAX, 1998.0, 4.0));
+        // Under other schemas it is not known yet what that number will be.
+        assert!(history.of(2, 1).is_empty() && history.of_all(2).is_empty());
     }
 }

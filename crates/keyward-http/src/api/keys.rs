@@ -108,7 +108,11 @@ pub(super) fn look(asked: &Asked<'_>, id: usize) -> Result<Value, Response> {
         let reader = READERS.iter().find(|reader| reader.data == kind);
         let (parts, length) = match (reader, values.get(at)) {
             (Some(reader), Some([reply, length])) => {
-                (parts(mask, key, name, reader, reply), text(length).parse::<u64>().ok())
+                let parts = parts(mask, key, name, reader, reply);
+                // How long a secret is belongs to it.
+                let is_hidden = kind == "string" && parts.iter().any(|[_, it]| it == REDACTED);
+                let length = text(length).parse::<u64>().ok().filter(|_| !is_hidden);
+                (parts, length)
             }
             _ => (Vec::new(), None),
         };

@@ -10,12 +10,14 @@ import * as views from "./views.js";
 import { card, clock, element, shown } from "./text.js";
 
 const EVERY_MS = 2000, OLD_S = 4;
+/** How long an answer is waited for, and a plan. */
+const PATIENCE_MS = 20_000, PLAN_PATIENCE_MS = 75_000;
 /** What a card has on its left and on its right: its border and its padding. */
 const CARD_PAD = 17;
 const view = document.getElementById("view"), state = document.getElementById("state");
 const filter = document.getElementById("filter");
 const SORTED = { by: "Memory", isUp: false };
-let sort = SORTED, showing = 0, isShown = true;
+let sort = SORTED, showing = 0, isShown = true, begun = 0;
 
 const addressOf = (it) => `#/pattern/${encodeURIComponent(it.db)}/${encodeURIComponent(it.keyspace)}/${encodeURIComponent(it.pattern)}`;
 
@@ -24,17 +26,17 @@ function decoded(part) {
 }
 
 /** What the server says to a request; what it refuses is an error with its words. */
-async function asked(path, options) {
+async function asked(path, options, patience = PATIENCE_MS) {
   let response;
   // The page's own address may have a password in it, which fetch does not take.
-  try { response = await fetch(location.origin + "/api/v1/" + path, options); } catch { throw new Error("The server does not answer."); }
+  try { response = await fetch(location.origin + "/api/v1/" + path, { ...options, signal: AbortSignal.timeout(patience) }); } catch { throw new Error("The server does not answer."); }
   if (response.ok) return response.json();
   const words = (await response.text()).trim() || response.statusText;
-  throw Object.assign(new Error(response.status >= 500 ? `The server does not answer: ${words}` : words), { isRefusal: response.status < 500 });
+  throw Object.assign(new Error(response.status >= 500 ? `The server does not answer: ${words}` : words), { isRefusal: response.status < 500 && response.status !== 409 });
 }
 
 const ask = (path) => asked(path, { headers: { accept: "application/json" } });
-const post = (path, body) => asked(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+const post = (path, body) => asked(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }, PLAN_PATIENCE_MS);
 
 /** The last figures, and whether they do: for another order or filter nothing is asked. */
 let latest = null, isReused = false, isOfFigures = false;
@@ -44,7 +46,8 @@ async function overview() {
   if (isReused && latest) return latest;
   const found = latest = await ask("overview");
   found.received = Date.now();
-  for (const it of found.patterns) it.address = addressOf(it);
+  // An id is one of these schemas: under others it is another pattern's.
+  for (const it of found.patterns) Object.assign(it, { address: addressOf(it), query: `id=${it.id}&schemas=${found.schemas}` });
   remember(found);
   return found;
 }
@@ -113,8 +116,8 @@ const VIEWS = {
     const it = all.patterns.find((it) => it.db === db && it.keyspace === keyspace && it.pattern === text);
     if (!it) return [element("p", { class: "note" }, "The schema has no such pattern.")];
     const [about, history, ties, ends, misfits, refusals] = await Promise.all([
-      ask("about?id=" + it.id), ask("history?id=" + it.id), ask("ties"), allowed("expiring?id=" + it.id),
-      it.misfits > 0 ? allowed("misfits?id=" + it.id) : null, it.refused + it.warned > 0 ? allowed("refusals") : null]);
+      ask("about?" + it.query), ask("history?" + it.query), ask("ties?schemas=" + all.schemas), allowed("expiring?" + it.query),
+      it.misfits > 0 ? allowed("misfits?" + it.query) : null, it.refused + it.warned > 0 ? allowed("refusals") : null]);
     return pattern({ it, about, past: past(it.address, history), ties, overview: all, ends, misfits, refusals, keys: looked.get(it.address), look: () => look(it) });
   },
 };
@@ -146,7 +149,8 @@ const looked = new Map();
 
 async function look(it) {
   looked.clear();
-  looked.set(it.address, await allowed("keys?id=" + it.id));
+  // What is wrong but for a refusal is told by the view.
+  try { looked.set(it.address, await allowed("keys?" + it.query)); } catch { /* shown again */ }
   show();
 }
 
@@ -197,7 +201,8 @@ async function show(mayReuse = false) {
   isReused = mayReuse === true;
   isOfFigures = false;
   isShown = false;
-  const turn = ++showing, begun = performance.now();
+  const turn = ++showing;
+  begun = performance.now();
   const [, name, ...rest] = (location.hash || "#/memory").split("?")[0].split("/").map(decoded);
   const wanted = Object.hasOwn(VIEWS, name) ? name : "memory";
   for (const link of document.querySelectorAll("nav a")) {
@@ -306,4 +311,11 @@ if (theme) document.documentElement.dataset.theme = theme;
 readAddress();
 show();
 // What takes longer than that is waited for: begun anew over and over it would never be shown.
-setInterval(() => { if (!document.hidden && isShown) show(); }, EVERY_MS);
+setInterval(() => {
+  if (document.hidden) return;
+  if (isShown) show();
+  else if (performance.now() - begun > 2 * OLD_S * 1000) {
+    say("The server does not answer.", "");
+    live("bad", "The server does not answer");
+  }
+}, EVERY_MS);

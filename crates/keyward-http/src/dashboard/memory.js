@@ -36,16 +36,16 @@ function figure(number, style = "") {
 
 /** Which patterns take the memory. */
 export function memory({ overview, alerts, past, filter, sort, setSort, width }) {
-  const wanted = filter.toLowerCase();
+  const wanted = filter.toLowerCase(), isGoverned = overview.patterns.length > 0;
   const patterns = overview.patterns.filter((it) =>
     `${it.keyspace} ${it.pattern} ${it.group}`.toLowerCase().includes(wanted));
   const keyspaces = [...new Set(overview.patterns.map((it) => it.keyspace))];
   return [
     firing(alerts),
     figures(overview),
-    element("div", { class: "charts three" }, ...course(past)),
+    isGoverned ? element("div", { class: "charts three" }, ...course(past)) : null,
     patterns.some((it) => it.bytes > 0) ? card("Memory by pattern", treemap(patterns, keyspaces, width, width < 600 ? 300 : 360)) : null,
-    leaders(patterns),
+    isGoverned ? leaders(patterns) : null,
     card(`${patterns.filter((it) => it.pattern).length} patterns`, patterns.length > 0 ? table(patterns, keyspaces, sort, setSort)
       : element("p", { class: "note" }, wanted ? "No pattern has this in its name, its group or its keyspace." : "The server has no schema: KEYWARD SCHEMA PLAN and APPLY give it one.")),
   ].filter((part) => part !== null);
@@ -57,7 +57,7 @@ function figures(overview) {
   const reads = server.hits + server.misses;
   return tiles([
     ["memory in use", bytes(server.memory)],
-    ["keys", count(all("keys"))],
+    ...(overview.patterns.length > 0 ? [["keys", count(all("keys"))]] : []),
     ["commands/s", count(server.commands_rate)],
     ["clients", count(server.clients)],
     ["reads that found", share(reads > 0 ? server.hits / reads : null)],

@@ -2,7 +2,7 @@
 
 import { endings } from "./expiry.js";
 import { timeline } from "./plot.js";
-import { bytes, card, code, count, element, link, list, pattern as named, pill, share, shown, shownLines, tiles, time, when } from "./text.js";
+import { bytes, card, code, count, element, link, list, pattern as named, pill, share, shown, tiles, time, when } from "./text.js";
 
 const ratio = (it) => (it.hits + it.misses > 0 ? it.hits / (it.hits + it.misses) : null);
 
@@ -54,7 +54,7 @@ function said(it, about) {
 
 /** Its lines in the schema. */
 function written(about) {
-  return about.text ? card("Its text", element("pre", { class: "code" }, about.text.trimEnd().split("\n").map(toml))) : null;
+  return about.text ? card("Its text", element("pre", { class: "code" }, about.text.trimEnd().replaceAll("\t", "    ").split("\n").map(toml))) : null;
 }
 
 /** A line of TOML, its parts told from one another. */
@@ -84,8 +84,7 @@ function reasons(it) {
 
 /** How much a key holds, if that is more than is shown. */
 function more({ type, parts, length }) {
-  const isText = type === "string", isMasked = parts.some(([, value]) => value === "(redacted)");
-  const isCut = isText ? length > 300 && !isMasked : length > parts.length;
+  const isText = type === "string", isCut = length > (isText ? 300 : parts.length);
   return isCut ? element("div", { class: "soft" }, isText ? `… ${length} bytes in all` : `… ${length} in all`) : null;
 }
 
@@ -118,7 +117,8 @@ function misfitting(it, found) {
 
 /** The last commands that broke what is said of it. */
 function refusedOf(it, found) {
-  if (!found || found.refused) return null;
+  if (!found) return null;
+  if (found.refused) return card("The last refusals", element("p", { class: "soft" }, shown(found.refused)));
   const own = found.refusals.filter((one) => one.db === it.db && one.pattern === it.pattern);
   if (own.length === 0) return null;
   return list("The last refusals", ["-when", "-", "command", "why", "-client"], own.map((one) =>

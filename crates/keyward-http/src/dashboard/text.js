@@ -13,11 +13,6 @@ export function shown(text) {
   });
 }
 
-/** The same, of several lines. */
-export function shownLines(text) {
-  return String(text).split("\n").map(shown).join("\n");
-}
-
 export function count(number) {
   const value = Math.abs(number);
   if (value < 10_000) return String(Math.round(number * 10) / 10);
@@ -92,7 +87,7 @@ export const pill = (text, style = "") => element("span", { class: `pill ${style
 /** Figures side by side: what each is, its value, how it is shown, and of what is limited its share. */
 export function tiles(figures) {
   return element("div", { class: "tiles" }, figures.map(([title, value, style, used]) =>
-    element("div", { class: "tile figure", "data-tip": title }, element("span", {}, title), element("b", { class: style ?? "" }, value),
+    element("div", { class: "tile figure", "data-tip": shown(title) }, element("span", {}, shown(title)), element("b", { class: style ?? "" }, value),
       used === undefined ? null : meter(used, style))));
 }
 
@@ -104,7 +99,7 @@ export function meter(used, style = "") {
 }
 
 export function card(title, ...content) {
-  const made = element("section", { class: "card" }, element("h2", {}, title), ...content);
+  const made = element("section", { class: "card" }, element("h2", {}, shown(title)), ...content);
   // Figures in its title change; it is the same card.
   made.key = title.replace(/[\d.,]+[kMG]?/g, "");
   return made;

@@ -182,6 +182,7 @@ fn what_a_user_may_not_see_is_told_in_its_place() {
     let shop = Shop::open(&[]);
     let client = &mut shop.server.client();
     crate::metrics::fresh(&shop);
+    attempt(client, "SET user:1 text");
     call(client, "ACL SETUSER scraper on >s1 resetkeys +info");
     call(client, "ACL SETUSER default resetpass >sesame");
     keyward_testkit::wait_until(|| get(shop.http, "/", "").status == 401);
@@ -190,6 +191,14 @@ fn what_a_user_may_not_see_is_told_in_its_place() {
     chromium.wait("document.querySelector('main .note')?.textContent.includes('NOPERM')");
     chromium.wait("document.getElementById('live').className === 'dot good'");
     assert_eq!(chromium.run("return document.getElementById('state').textContent"), json!(""));
+    // So it is on the page of a pattern.
+    chromium.open(&format!(
+        "http://scraper:s1@{}/#/pattern/db0/shop/user%3A%7Bid%3Auint%7D",
+        shop.http
+    ));
+    chromium.wait(
+        "[...document.querySelectorAll('main .card')].some((it) => it.textContent.startsWith('The last refusalsNOPERM'))",
+    );
     // Figures are shown all the same, and another view is.
     chromium.open(&format!("http://scraper:s1@{}/#/memory", shop.http));
     chromium.wait("document.querySelectorAll('tbody tr').length === 5");

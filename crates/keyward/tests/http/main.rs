@@ -10,6 +10,7 @@ mod documented;
 mod first_page;
 mod following;
 mod grafana;
+mod hostile;
 mod living;
 mod metrics;
 mod prometheus;

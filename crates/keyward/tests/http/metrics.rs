@@ -192,7 +192,7 @@ fn promtool_finds_nothing_wrong_with_our_own_names_and_can_read_all() {
 }
 
 /// Puts another schema in force.
-fn apply(client: &mut Client, schema: &str) {
+pub(crate) fn apply(client: &mut Client, schema: &str) {
     let plan = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a plan");
     let text = format!("{plan:?}");
     let name = text.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '-');
