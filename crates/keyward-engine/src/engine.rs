@@ -180,6 +180,9 @@ impl Engine {
         batch: &Batch,
         out: &mut Vec<u8>,
     ) -> Progress {
+        if self.shared.begins_histories {
+            self.begin_histories(host);
+        }
         let Some(mut session) = self.shared.sessions.take(client) else {
             return Progress::Closing;
         };
@@ -214,6 +217,18 @@ impl Engine {
         let progress = Progress::of(&session);
         self.shared.sessions.put_back(session);
         progress
+    }
+
+    /// Whoever asks after a start or a promotion finds the histories that it began: who stores
+    /// a changefeed would otherwise take what was lost for what is yet to come.
+    #[cold]
+    fn begin_histories(&mut self, host: &mut dyn Host) {
+        if changefeed::must_wait(&self.keys, &self.shared) {
+            return;
+        }
+        self.keys.effects.begin_unit();
+        changefeed::begin_histories(&mut self.keys, &mut self.shared, host);
+        self.after_unit(host);
     }
 
     /// Takes one command from a client: refuses it, queues it or runs it.

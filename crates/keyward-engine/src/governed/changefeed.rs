@@ -173,11 +173,15 @@ pub(super) fn begin_history(
     begin(keys, shared, session, host, (db, feed, marks))
 }
 
+/// Whether no history can begin yet.
+pub(crate) fn must_wait(keys: &Keyspace, shared: &Shared) -> bool {
+    shared.is_loading || keys.is_following() || shared.pause.is_some()
+}
+
 /// Begins histories of all changefeeds that are there, or of which rows are: whoever stores
 /// them is to know of a start before the next change.
 pub(crate) fn begin_histories(keys: &mut Keyspace, shared: &mut Shared, host: &mut dyn Host) {
-    let must_wait = shared.is_loading || keys.is_following() || shared.pause.is_some();
-    if !shared.begins_histories || must_wait {
+    if !shared.begins_histories || must_wait(keys, shared) {
         return;
     }
     shared.begins_histories = false;

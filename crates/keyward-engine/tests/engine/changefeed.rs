@@ -388,6 +388,16 @@ fn every_start_begins_a_history_behind_what_is_there() {
     assert_eq!(test.effect_lines(), Vec::<String>::new());
 }
 
+#[test]
+fn who_asks_first_after_a_start_finds_its_history() {
+    let (mut test, client) = shop();
+    test.call(client, "HSET user:1 name ann");
+    test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
+    // Before anything is done by itself.
+    let found = histories(&mut test, client);
+    assert!(found.len() == 2 && found[1].0.starts_with("2-"), "{found:?}");
+}
+
 /// The numbers of a changefeed's histories, sorted.
 fn numbers(test: &mut TestEngine, client: ClientId) -> Vec<u64> {
     let all = histories(test, client);
