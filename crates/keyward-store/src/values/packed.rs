@@ -232,8 +232,9 @@ pub fn find<const STRIDE: usize>(bytes: &[u8], code: &Code<'_>) -> Option<usize>
     None
 }
 
-/// Where the item is that comes `count` items behind the one at `at`.
-#[inline]
+/// Where the item is that comes `count` items behind the one at `at`. Always in line: a call
+/// for each item of a walk costs more than the step.
+#[inline(always)]
 pub fn skip(bytes: &[u8], mut at: usize, count: usize) -> usize {
     for _ in 0..count {
         at += item_bytes(&bytes[at..]);

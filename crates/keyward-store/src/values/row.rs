@@ -145,6 +145,7 @@ impl Row {
         }
     }
 
+    #[inline(always)]
     fn layout(&self) -> Layout {
         self.head().layout(self.text_bytes())
     }

@@ -174,6 +174,7 @@ impl ThinBytes {
 }
 
 /// The allocation of a run of this length; none if it is empty.
+#[inline]
 fn layout(length: usize) -> Option<Layout> {
     let bytes = size_class(HEAD_BYTES + length);
     let layout = Layout::from_size_align(bytes, ALIGN);
