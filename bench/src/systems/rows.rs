@@ -175,7 +175,8 @@ pub(super) fn transactions(step: usize, random: &mut Random, out: &mut Vec<Writt
     let key = format!("transactions:{}", 100_000_000 + step * 13);
     let items: Vec<String> = (0..50)
         .map(|_| {
-            let [before, amount] = [random.below(10_000), random.below(10_000)];
+            // A topup is positive.
+            let [before, amount] = [random.below(10_000), 1 + random.below(9_999)];
             let money = |cents: usize| format!("{}.{:02}", cents / 100, cents % 100);
             let [minute, second] = [random.below(60), random.below(60)];
             format!(
